@@ -1,0 +1,85 @@
+// Tokenizer: text to token ids and back. Built once from a Vocabulary, immutable afterwards: any thread may use it.
+//
+// Special tokens are recognised in text only when asked (rendered templates); text typed by a user never becomes one.
+// No id is a constant anywhere: SpecialIds is filled by looking strings up, because vocabularies number them differently.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "format/vocabulary.h"
+
+namespace quern::text {
+
+using TokenId = int32_t;
+
+// Ids by name; absent when the vocabulary has no such string. Gemma 4 and Gemma 3 markers.
+struct SpecialIds {
+  std::optional<TokenId> bos, eos, unk, pad, mask;
+  // gemma4
+  std::optional<TokenId> turn_open, turn_close;                    // <|turn> <turn|>
+  std::optional<TokenId> channel_open, channel_close;              // <|channel> <channel|>
+  std::optional<TokenId> think;                                    // <|think|>
+  std::optional<TokenId> tool_open, tool_close;                    // <|tool> <tool|>
+  std::optional<TokenId> tool_call_open, tool_call_close;          // <|tool_call> <tool_call|>
+  std::optional<TokenId> tool_response_open, tool_response_close;  // <|tool_response> <tool_response|>
+  std::optional<TokenId> quote;                                    // <|"|>
+  std::optional<TokenId> image, audio, video;                      // <|image|> <|audio|> <|video|>
+  // gemma3
+  std::optional<TokenId> start_of_turn, end_of_turn;               // <start_of_turn> <end_of_turn>
+};
+
+enum class ParseSpecial : uint8_t { kNo, kYes };
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  // Appends the ids of `text` to `ids`. Never adds BOS or EOS. Invalid UTF-8 is encoded byte by byte.
+  virtual void Encode(std::string_view text, ParseSpecial parse_special, std::vector<TokenId>* ids) const = 0;
+
+  std::vector<TokenId> Encode(std::string_view text, ParseSpecial parse_special) const {
+    std::vector<TokenId> ids;
+    Encode(text, parse_special, &ids);
+    return ids;
+  }
+
+  // The bytes a token stands for in output: "▁" turned into a space, byte tokens into their byte, control tokens into
+  // nothing unless `show_special`. An id outside the vocabulary gives "".
+  virtual std::string_view TokenBytes(TokenId id, bool show_special = false) const = 0;
+  // The piece as the vocabulary spells it.
+  std::string_view Piece(TokenId id) const;
+  std::optional<TokenId> Find(std::string_view piece) const;  // duplicates: the later id, as llama.cpp keeps it
+  // All bytes of a sequence; may hold invalid UTF-8 when the ids do (StreamDecoder repairs).
+  std::string Decode(std::span<const TokenId> ids, bool show_special = false) const;
+
+  int size() const { return static_cast<int>(vocabulary_.pieces.size()); }
+  const format::Vocabulary& vocabulary() const { return vocabulary_; }
+  const SpecialIds& special() const { return special_; }
+  bool IsControl(TokenId id) const;
+  // Ids after which generation ends: the ids of <eos>, <turn|>, <|tool_response>, <end_of_turn> where the vocabulary has
+  // them, united with those the file declares.
+  std::span<const TokenId> end_ids() const { return end_ids_; }
+  // Adds ids that a sidecar file (generation_config.json) declares. Not thread-safe: before the tokenizer is shared.
+  void AddEndIds(std::span<const TokenId> ids);
+
+ protected:
+  explicit Tokenizer(format::Vocabulary vocabulary);
+  format::Vocabulary vocabulary_;
+  SpecialIds special_;
+  std::vector<TokenId> end_ids_;  // ascending
+  struct Index;                   // string -> id
+  std::shared_ptr<const Index> index_;
+};
+
+// Chooses the encoder by vocabulary.kind; Corrupt when the vocabulary contradicts itself (merges that name no piece are
+// ignored with a count in the log, byte tokens that are missing are an error).
+Result<std::shared_ptr<Tokenizer>> MakeTokenizer(format::Vocabulary vocabulary);
+
+}  // namespace quern::text
