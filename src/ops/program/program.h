@@ -51,6 +51,7 @@ struct WeightSpec {
   std::string name;  // as the file spells it
   TensorView view;
   WeightUse use = WeightUse::kMatrix;
+  float vector_offset = 0;  // added to every element of a kVector: 1 for norms stored as w where the formula has 1 + w
 };
 
 // Rotation angles of RoPE: pair i of Dh/2 rotates by position * inv_freq[i]; lanes i and i + Dh/2 form the pair.
@@ -205,7 +206,7 @@ class ProgramBuilder {
     return Value{static_cast<int32_t>(program_.values.size()) - 1};
   }
   // The same tensor added twice gets one id; the uses are united.
-  Weight AddWeight(std::string_view name, const TensorView& view, WeightUse use);
+  Weight AddWeight(std::string_view name, const TensorView& view, WeightUse use, float vector_offset = 0);
   int AddRope(RopeSpec rope) {
     program_.ropes.push_back(std::move(rope));
     return static_cast<int>(program_.ropes.size()) - 1;
