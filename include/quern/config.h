@@ -44,6 +44,9 @@ class Config {
   using Environment = std::function<std::optional<std::string>(std::string_view name)>;
   static Result<Config> Load(const std::string& path, const Environment& environment = {});
 
+  // Built-in defaults alone: for the commands that must run when the configuration is broken.
+  static Config Defaults();
+
   // Empty when no file was read.
   const std::string& path() const { return path_; }
   // QUERN_* variables that no setting knows.
