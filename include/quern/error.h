@@ -43,7 +43,7 @@ struct Error {
 
 template <typename T>
 using Result = tl::expected<T, Error>;
-using Status [[nodiscard]] = Result<void>;
+using Status = Result<void>;
 
 inline tl::unexpected<Error> MakeError(Code code, std::string message, std::string hint = {}) {
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint), {}});

@@ -1,0 +1,23 @@
+// What `quern doctor` checks: the machine, the installation, the configuration.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "quern/config.h"
+#include "quern/model.h"
+
+namespace quern {
+
+struct DoctorCheck {
+  enum class State : uint8_t { kOk, kWarn, kFail } state = State::kOk;
+  std::string name;    // "cpu", "memory", ...
+  std::string detail;  // what was found
+  std::string remedy;  // for warn and fail
+};
+// Runs all checks; none of them changes anything, uses the network or prints a secret. Paths under the home directory are
+// shown with "~".
+std::vector<DoctorCheck> RunDoctor(const Config& config, const ResolveOptions& options);
+
+}  // namespace quern
