@@ -1,6 +1,8 @@
 #include "base/file.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -16,14 +18,19 @@ constexpr size_t kWriteBufferBytes = size_t{1} << 20;
 Code CodeOfErrno(int error) {
   switch (error) {
     case ENOENT:
-    case ENOTDIR: return Code::kNotFound;
+    case ENOTDIR:
+      return Code::kNotFound;
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
     case EMFILE:
     case ENFILE:
-    case ENOMEM: return Code::kResourceExhausted;
-    default: return Code::kInvalidArgument;
+    case ENOMEM:
+      return Code::kResourceExhausted;
+    case EIO:
+      return Code::kUnavailable;
+    default:
+      return Code::kInvalidArgument;
   }
 }
 
@@ -33,7 +40,8 @@ tl::unexpected<Error> FailErrno(std::string_view action, const std::filesystem::
 
 // Opens a regular file for reading; returns the descriptor and its size.
 Result<std::pair<int, size_t>> OpenRegular(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK a pipe of this name would block the open until somebody writes to it.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return FailErrno("open", path, errno);
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
@@ -74,34 +82,69 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t limit_byt
     return Fail(Code::kResourceExhausted, "{} has {} bytes; the limit for this kind of file is {}", path.string(),
                 size_bytes, limit_bytes);
   }
-  std::string text(size_bytes, '\0');
+  // The size is only a first guess: it is 0 for files of /proc, and a log may grow while it is read.
+  std::string text(size_bytes + 1, '\0');
   size_t done = 0;
-  while (done < size_bytes) {
-    const ssize_t got = ::read(fd, text.data() + done, size_bytes - done);
+  for (;;) {
+    const ssize_t got = ::read(fd, text.data() + done, text.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       const int error = errno;
       ::close(fd);
       return FailErrno("read", path, error);
     }
-    if (got == 0) break;  // the file shrank while it was read
+    if (got == 0) break;
     done += static_cast<size_t>(got);
+    if (done > limit_bytes) {
+      ::close(fd);
+      return Fail(Code::kResourceExhausted, "{} has more than {} bytes, the limit for this kind of file", path.string(),
+                  limit_bytes);
+    }
+    if (done == text.size()) text.resize(std::min(2 * text.size(), limit_bytes + 1));
   }
   ::close(fd);
   text.resize(done);
   return text;
 }
 
+namespace {
+
+tl::unexpected<Error> FailExists(const std::filesystem::path& path) {
+  return WithHint(Fail(Code::kInvalidArgument, "{} exists already", path.string()),
+                  "choose another name or remove it first");
+}
+
+// Gives `temporary` the name `path` unless that exists; returns 0 or an errno. link() refuses without a race; file
+// systems without hard links (FAT, some network mounts) answer EPERM or ENOTSUP and may know the newer rename.
+int PublishNew(const std::string& temporary, const std::string& path) {
+  if (::link(temporary.c_str(), path.c_str()) == 0) {
+    ::unlink(temporary.c_str());
+    return 0;
+  }
+  const int error = errno;
+#ifdef RENAME_NOREPLACE
+  if (error == EPERM || error == ENOTSUP) {
+    return ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+  }
+#endif
+  return error;
+}
+
+}  // namespace
+
 Result<AtomicFile> AtomicFile::Create(const std::filesystem::path& path, IfExists if_exists, unsigned mode) {
   std::error_code ignored;
-  if (if_exists == IfExists::kFail && std::filesystem::exists(path, ignored)) {
-    return WithHint(Fail(Code::kInvalidArgument, "{} exists already", path.string()),
-                    "choose another name or remove it first");
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
+  if (std::filesystem::is_directory(status)) {
+    return Fail(Code::kInvalidArgument, "{} is a folder; a file is written here", path.string());
   }
+  if (if_exists == IfExists::kFail && std::filesystem::exists(status)) return FailExists(path);
   std::string temporary = path.string() + ".XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return FailErrno("create a temporary file beside", path, errno);
-  ::fchmod(fd, mode);
+  // It was made with mode 0600; a file system without permissions may refuse, which leaves nothing more open than
+  // asked.
+  [[maybe_unused]] const int permitted = ::fchmod(fd, mode);
   return AtomicFile(path, temporary, fd, if_exists);
 }
 
@@ -113,46 +156,62 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       buffer_(std::move(other.buffer_)),
       size_bytes_(other.size_bytes_) {}
 
-AtomicFile::~AtomicFile() {
+AtomicFile::~AtomicFile() { Discard(); }
+
+void AtomicFile::Discard() {
   if (fd_ < 0) return;
-  ::close(fd_);
+  ::close(std::exchange(fd_, -1));
   ::unlink(temporary_.c_str());
+}
+
+tl::unexpected<Error> AtomicFile::FailWrite(std::string_view action, int error) {
+  Discard();
+  return FailErrno(action, path_, error);
 }
 
 Status AtomicFile::Write(std::span<const std::byte> bytes) {
   size_bytes_ += bytes.size();
-  buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (buffer_.size() >= kWriteBufferBytes) return Flush();
-  return {};
+  if (buffer_.size() + bytes.size() < kWriteBufferBytes) {
+    buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return {};
+  }
+  QUERN_TRY(WriteOut(std::as_bytes(std::span(buffer_))));
+  buffer_.clear();
+  return WriteOut(bytes);
 }
 
-Status AtomicFile::Flush() {
-  size_t done = 0;
-  while (done < buffer_.size()) {
-    const ssize_t put = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
+Status AtomicFile::WriteOut(std::span<const std::byte> bytes) {
+  if (fd_ < 0)
+    return Fail(Code::kFailedPrecondition, "{} is closed: an earlier write or its commit ended it", path_.string());
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd_, bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return FailErrno(fmt::format("write {} bytes to", size_bytes_), path_, errno);
-    done += static_cast<size_t>(put);
+    if (put < 0) return FailWrite(fmt::format("write {} bytes to", size_bytes_), errno);
+    bytes = bytes.subspan(static_cast<size_t>(put));
   }
-  buffer_.clear();
   return {};
 }
 
 Status AtomicFile::Commit() {
-  QUERN_TRY(Flush());
-  if (::fsync(fd_) != 0) return FailErrno("flush", path_, errno);
-  ::close(std::exchange(fd_, -1));
-  // link() instead of rename() refuses an existing name without a race.
-  if (if_exists_ == IfExists::kFail) {
-    const int linked = ::link(temporary_.c_str(), path_.c_str());
+  QUERN_TRY(WriteOut(std::as_bytes(std::span(buffer_))));
+  if (::fsync(fd_) != 0) return FailWrite("flush", errno);
+  // Network file systems report a full disk no earlier than here.
+  if (::close(std::exchange(fd_, -1)) != 0) {
     const int error = errno;
     ::unlink(temporary_.c_str());
-    if (linked != 0) return FailErrno("publish", path_, error);
-  } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary_.c_str());
-    return FailErrno("publish", path_, error);
+    return FailErrno("close", path_, error);
   }
+  int error = 0;
+  if (if_exists_ == IfExists::kFail) {
+    error = PublishNew(temporary_.string(), path_.string());
+  } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    ::unlink(temporary_.c_str());
+    return error == EEXIST ? Status(FailExists(path_)) : Status(FailErrno("publish", path_, error));
+  }
+  // The file is published now. Some file systems cannot sync a folder, so that is tried and not insisted on.
   const std::string folder = path_.has_parent_path() ? path_.parent_path().string() : ".";
   if (const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) {
     ::fsync(fd);

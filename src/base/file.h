@@ -37,8 +37,9 @@ class MappedFile {
 // Reads a whole regular file; larger than limit_bytes is ResourceExhausted, missing is NotFound.
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t limit_bytes = size_t{64} << 20);
 
-// Writes to a temporary name beside path and renames it into place on Commit, after fsync of file and folder.
-// Without Commit (an error, a signal handler that unwinds) the temporary file is removed and path is untouched.
+// Writes to a temporary name beside path and renames it into place on Commit, after fsync of the file. Without Commit
+// (an error, a signal handler that unwinds) the temporary file is removed and path is untouched. The first failure is
+// final: the temporary file goes at once, and later calls are FailedPrecondition. A symbolic link at path is replaced.
 class AtomicFile {
  public:
   enum class IfExists : uint8_t { kReplace, kFail };
@@ -51,13 +52,16 @@ class AtomicFile {
   // Appends; a full disk is ResourceExhausted and names the path and the number of bytes.
   Status Write(std::span<const std::byte> bytes);
   Status Write(std::string_view text) { return Write(std::as_bytes(std::span(text))); }
-  uint64_t size_bytes() const { return size_bytes_; }
+  uint64_t size_bytes() const { return size_bytes_; }  // accepted by Write so far
+  // Once. With kFail, a file that has appeared at path in the meantime is InvalidArgument and stays.
   Status Commit();
 
  private:
   AtomicFile(std::filesystem::path path, std::filesystem::path temporary, int fd, IfExists if_exists)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd), if_exists_(if_exists) {}
-  Status Flush();
+  Status WriteOut(std::span<const std::byte> bytes);
+  tl::unexpected<Error> FailWrite(std::string_view action, int error);
+  void Discard();
   std::filesystem::path path_, temporary_;
   int fd_ = -1;
   IfExists if_exists_ = IfExists::kReplace;

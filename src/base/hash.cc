@@ -17,6 +17,8 @@ std::string Sha256Hex(std::span<const std::byte> bytes) {
 }
 
 Result<std::string> Sha256HexOfFile(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) == 0 && !error) return Sha256Hex("");  // nothing to map
   QUERN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
   return Sha256Hex(file->bytes());
 }

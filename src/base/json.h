@@ -16,7 +16,8 @@ struct JsonLimits {
   int max_depth = 64;  // nlohmann recurses when a value is destroyed; hostile nesting must not reach that
 };
 
-// Strict: UTF-8, no trailing data, no duplicate keys in one object. Errors give the byte offset.
+// Strict: UTF-8, no trailing data, no duplicate keys in one object. Syntax errors give the byte offset, counted
+// from 1; a repeated key is named. Messages are printable ASCII whatever the text holds.
 // `what` names the text in messages: a path or "the request body".
 Result<Json> ParseJson(std::string_view text, std::string_view what, JsonLimits limits = {});
 

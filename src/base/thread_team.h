@@ -17,7 +17,7 @@ namespace quern {
 
 class ThreadTeam {
  public:
-  // num_threads counts the caller: 1 starts no thread. At least 1.
+  // num_threads counts the caller: 1 starts no thread. At least 1. size() is less where the system refuses threads.
   explicit ThreadTeam(int num_threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -35,7 +35,7 @@ class ThreadTeam {
     RunErased([](const void* context, int member) { (*static_cast<const Body*>(context))(member); }, &body);
   }
 
-  // Cuts [0, count) into contiguous parts, one per member, each a multiple of `grain` (but the last), and calls
+  // Cuts [0, count) into contiguous parts, one per member, each a multiple of `grain` >= 1 (but the last), and calls
   // body(begin, end) for those that are not empty.
   template <typename Body>
   void For(int64_t count, int64_t grain, const Body& body) {

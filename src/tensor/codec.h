@@ -21,8 +21,11 @@ namespace quern {
 void DecodeRow(DType type, const std::byte* blocks, std::span<float> out);
 
 // Encodes values.size() values, a multiple of the block size. `weights` is empty, or holds one importance per value
-// (an importance matrix row), which the K-quants and IQ4 use in their least-squares search.
-// Supported for every float format of dtype.h. Non-finite input is InvalidArgument (the message gives its index).
+// (an importance matrix row: finite, not negative, in any unit), which Q4_0 to Q5_1, the K-quants and IQ4 use in their
+// least-squares searches. Plain Q4_0 to Q8_0 and MXFP4 give the bytes of ggml's reference encoders.
+// Supported for every float format of dtype.h; an integer DType is Unsupported. Non-finite input, and magnitudes whose
+// stored scale or value would round to infinity (65520 and more for F16, the K-quants and IQ4), are InvalidArgument
+// and the message gives the index. On an error nothing is written.
 Status EncodeRow(DType type, std::span<const float> values, std::span<const float> weights, std::byte* blocks);
 
 // Whether bits that may not occur are absent: MXFP4 with the NaN exponent 255 is Corrupt. Cheap, run at load.

@@ -38,9 +38,11 @@ struct ForeignType {
   std::string_view name;
 };
 // Types of ggml that occur in files and are refused by name.
-constexpr std::array<ForeignType, 14> kForeign = {{
+constexpr std::array<ForeignType, 22> kForeign = {{
     {9, "Q8_1"}, {15, "Q8_K"}, {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},
     {22, "IQ2_S"}, {29, "IQ1_M"}, {34, "TQ1_0"}, {35, "TQ2_0"}, {31, "Q4_0_4_4"}, {32, "Q4_0_4_8"}, {33, "Q4_0_8_8"},
+    {36, "IQ4_NL_4_4"}, {37, "IQ4_NL_4_8"}, {38, "IQ4_NL_8_8"}, {4, "Q4_2"}, {5, "Q4_3"}, {40, "NVFP4"}, {41, "Q1_0"},
+    {42, "Q2_0"},
 }};
 
 char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
@@ -56,7 +58,7 @@ Result<DType> DTypeFromGgml(uint32_t ggml_type) {
   for (const ForeignType& foreign : kForeign) {
     if (foreign.ggml_type == ggml_type) return Fail(Code::kUnsupported, "tensor type {} is not supported", foreign.name);
   }
-  if (ggml_type >= 40 && ggml_type < 64) {
+  if (ggml_type >= 43 && ggml_type < 64) {
     return Fail(Code::kUnsupported, "tensor type number {} is newer than this build", ggml_type);
   }
   return Fail(Code::kCorrupt, "{} is not a tensor type", ggml_type);
