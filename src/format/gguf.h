@@ -2,6 +2,7 @@
 //
 // The input is hostile: every offset, count, string length and shape is checked against the file before it is used,
 // memory is allocated only for what the file really holds, and each error is Corrupt and names the field.
+// Tensor data is aligned to general.alignment (32 when absent, at least 8), so every plain type may be read in place.
 // Source of the layout: ggml-org/ggml, docs/gguf.md. Little-endian files only (a big-endian file is Unsupported).
 // A GgufFile is immutable after Open: any thread may read it.
 #pragma once
@@ -21,12 +22,27 @@
 
 namespace quern::format {
 
-// A metadata value. Integers of every width are widened to 64 bits; `type` keeps what the file said.
+// Types of metadata values, numbered as in the file.
 enum class GgufType : uint32_t {
-  kUint8 = 0, kInt8 = 1, kUint16 = 2, kInt16 = 3, kUint32 = 4, kInt32 = 5, kFloat32 = 6, kBool = 7,
-  kString = 8, kArray = 9, kUint64 = 10, kInt64 = 11, kFloat64 = 12,
+  kUint8 = 0,
+  kInt8 = 1,
+  kUint16 = 2,
+  kInt16 = 3,
+  kUint32 = 4,
+  kInt32 = 5,
+  kFloat32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kUint64 = 10,
+  kInt64 = 11,
+  kFloat64 = 12,
 };
 
+// "uint32", "string", "array": for messages.
+std::string_view NameOf(GgufType type);
+
+// A metadata value. Integers of every width are widened to 64 bits; `type` keeps what the file said.
 struct GgufValue {
   GgufType type = GgufType::kUint32;
   GgufType element_type = GgufType::kUint32;  // of an array; nested arrays are refused
@@ -39,8 +55,13 @@ struct GgufValue {
 
 class GgufFile {
  public:
-  // path may be any part of a split file; all parts must be present and agree.
+  // path may be any part of a split file; all parts must be present and agree. The keys "split.*" are left out of
+  // metadata() then, since what is returned is whole.
   static Result<GgufFile> Open(const std::filesystem::path& path);
+
+  // The same over bytes in memory, which must outlive the result; a part of a split file is Unsupported here.
+  // `bytes` should be aligned as a file mapping is, since tensors are aligned relative to its start.
+  static Result<GgufFile> Parse(std::span<const std::byte> bytes);
 
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }

@@ -1,5 +1,6 @@
 // Writing GGUF v3, streaming: declare everything first, then append tensor data in the declared order. The file appears
-// under its name only when Finish returns ok (AtomicFile).
+// under its name only when Finish returns ok (AtomicFile). The key "general.alignment" sets the alignment (default 32).
+// One thread at a time. Calls out of order (a key after Begin, data before it) are programmer errors and abort.
 #pragma once
 
 #include <filesystem>
@@ -31,14 +32,17 @@ class GgufWriter {
   void SetBools(std::string_view key, const std::vector<bool>& values);
   void SetStrings(std::string_view key, std::span<const std::string_view> values);
   void Set(std::string_view key, const GgufValue& value);  // as read: copies metadata from file to file
+  // A key that cannot be written (empty, over 65,535 bytes, not ASCII; a value outside its type) is reported by Begin.
 
-  // Declares a tensor; shape outermost first. Names must be unique, rank 1 to 4.
+  // Declares a tensor; shape outermost first. InvalidArgument unless the name is new, the rank 1 to 4, every dimension
+  // positive and the last one whole blocks.
   Status AddTensor(std::string_view name, DType dtype, const Shape& shape);
 
   // Writes header and metadata. After this, AppendTensorData once per declared tensor, in order, in one or more pieces.
   Status Begin(const std::filesystem::path& path, AtomicFile::IfExists if_exists);
-  Status AppendTensorData(std::span<const std::byte> bytes);  // pads to the alignment when the tensor is complete
-  Status Finish();  // FailedPrecondition-free: Internal if bytes are missing, ResourceExhausted on a full disk
+  // Pads to the alignment when a tensor is complete. A piece may not reach into the next tensor: Internal.
+  Status AppendTensorData(std::span<const std::byte> bytes);
+  Status Finish();  // Internal if bytes are missing, ResourceExhausted on a full disk
 
  private:
   struct State;
