@@ -17,7 +17,7 @@ namespace quern::device::cpu {
 
 // What the processor can do, read once with CPUID.
 struct CpuFeatures {
-  bool avx2 = false;         // with FMA and F16C: the level the AVX2 kernels need
+  bool avx2 = false;         // with FMA, F16C and BMI2: the level the AVX2 kernels need
   bool avx512 = false;       // F, BW, VL, DQ
   bool avx512_vnni = false;
   bool avx_vnni = false;
@@ -28,6 +28,8 @@ struct CpuFeatures {
 };
 
 // Which kernels to use. Chosen once from the features, or forced by a test or by QUERN_CPU_ISA.
+// kAvx512 is a name without kernels: none has been tested on a processor that has it, so BestIsa never returns it, and
+// whoever asks for it gets the AVX2 ones.
 enum class Isa : uint8_t { kPortable, kAvx2, kAvx512 };
 std::string_view NameOf(Isa isa);
 // The best level of this processor for which this build has tested kernels.

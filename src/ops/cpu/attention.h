@@ -1,8 +1,8 @@
 // CPU attention over the paged cache: the algorithm of AttentionOp (ops/program/program.h) for one block of work.
 //
 // Scores, softmax and accumulation are f32. Order: q.k as eight lanes, lane l over dims l, l + 8, ..., each fma in
-// increasing order, lanes combined 4, 2, 1. Keys in chunks of 128 absolute positions: per chunk m = max, p = exp(s - m),
-// l and o summed over keys in increasing order (o by fma per dim); chunks merge in increasing order:
+// increasing order, lanes combined 4, 2, 1. Keys in chunks of 128 absolute positions: per chunk m = max, p = exp(s -
+// m), l and o summed over keys in increasing order (o by fma per dim); chunks merge in increasing order:
 //   m' = max(M, m);  L = L * exp(M - m') + l * exp(m - m');  O likewise;  finally O / L.
 // All instruction sets agree bit for bit.
 #pragma once
@@ -16,8 +16,8 @@
 namespace quern::ops::cpu {
 
 struct AttentionArgs {
-  const float* q = nullptr;  // [rows, H * Dh]
-  float* out = nullptr;      // [rows, H * Dh]
+  const float* q = nullptr;              // [rows, H * Dh]
+  float* out = nullptr;                  // [rows, H * Dh]
   std::span<const int32_t> positions;    // [rows] of these query rows
   std::span<const int32_t> sequence_of;  // [rows]
   std::span<const KvSequenceView> sequences;
@@ -34,7 +34,8 @@ inline constexpr int kAttentionRowTile = 16;
 int64_t NumAttentionItems(int64_t rows, int num_kv_heads);
 // scratch: AttentionScratchFloats(args) floats, private to the calling thread.
 int64_t AttentionScratchFloats(const AttentionArgs& args);
-void RunAttention(device::cpu::Isa isa, const AttentionArgs& args, int64_t item_begin, int64_t item_end, float* scratch);
+void RunAttention(device::cpu::Isa isa, const AttentionArgs& args, int64_t item_begin, int64_t item_end,
+                  float* scratch);
 
 // Converts one row of f32 into the cache's dtype and stores it at [slot.layer, page, head, row_in_page, :].
 void StoreKvRow(const KvPoolView& pool, const KvGroupSpec& group, KvSlot slot, int32_t page, int row_in_page,

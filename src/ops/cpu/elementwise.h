@@ -1,6 +1,6 @@
 // Row-wise CPU operations other than products and attention. Formulas and in-place rules: ops/program/program.h.
-// Each works on one row and is pure; all instruction sets agree bit for bit (sums run in eight lanes, lane l over elements
-// l, l + 8, ..., combined 4, 2, 1; exp and tanh are ops/math.h).
+// Each works on one row and is pure; all instruction sets agree bit for bit (sums run in eight lanes, lane l over
+// elements l, l + 8, ..., combined 4, 2, 1; exp and tanh are ops/math.h).
 #pragma once
 
 #include <cstdint>
