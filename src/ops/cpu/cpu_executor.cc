@@ -90,7 +90,7 @@ Status CpuExecutor::AllocateScratch() {
     QUERN_TRY(allocate(&buffer->f32, num_rows * blocks * kBlockElems * 4));
     QUERN_TRY(allocate(&buffer->q, num_rows * blocks * kBlockElems));
     QUERN_TRY(allocate(&buffer->d, num_rows * blocks * 4));
-    return allocate(&buffer->isum, num_rows * blocks * 8);
+    return allocate(&buffer->isum, num_rows * blocks * 4);
   };
   QUERN_TRY(allocate(&arena_, plan_.size_floats * 4));
   QUERN_TRY(allocate_activations(&activations_, rows, widest_input));

@@ -69,7 +69,7 @@ Activations CpuExecutor::PrepareActivations(const float* x, int64_t ldx, int64_t
   const int64_t blocks = result.num_blocks;
   float *f32 = buffer->f32.as<float>().data(), *d = buffer->d.as<float>().data();
   int8_t* q = buffer->q.as<int8_t>().data();
-  int32_t* isum = buffer->isum.as<int32_t>().data();
+  int16_t* isum = buffer->isum.as<int16_t>().data();
   device_.team().For(rows, kRowGrain, [&](int64_t begin, int64_t end) {
     const float* in = x + begin * ldx;
     if (want_f32) PrepareF32(device_.isa(), in, ldx, end - begin, cols, f32 + begin * blocks * kBlockElems);
