@@ -6,37 +6,51 @@ namespace quern::models {
 namespace {
 
 constexpr std::string_view kPrefixes[] = {"model.language_model.", "language_model.model.", "model."};
+constexpr std::string_view kHfLayers = "layers.";
+constexpr std::string_view kCanonicalLayers = "blk.";
 
-std::optional<std::string_view> Lookup(std::span<const NamePair> names, std::string_view key) {
-  const auto found = std::ranges::find(names, key, &NamePair::first);
+std::optional<std::string_view> Lookup(std::span<const NamePair> names, std::string_view key,
+                                       std::string_view NamePair::*from, std::string_view NamePair::*to) {
+  const auto found = std::ranges::find(names, key, from);
   if (found == names.end()) return std::nullopt;
-  return found->second;
+  return (*found).*to;
+}
+
+// `name` renamed by one direction of the table; layers are "<from_layers>N.<suffix>" and "<to_layers>N.<suffix>".
+std::optional<std::string> Rename(const NameTable& table, std::string_view name, std::string_view from_layers,
+                                  std::string_view to_layers, std::string_view NamePair::*from,
+                                  std::string_view NamePair::*to) {
+  if (!name.starts_with(from_layers)) {
+    const auto global = Lookup(table.global_names, name, from, to);
+    return global ? std::optional<std::string>(*global) : std::nullopt;
+  }
+  name.remove_prefix(from_layers.size());
+  const size_t dot = name.find('.');
+  constexpr size_t kMaxDigits = 6;
+  if (dot == 0 || dot == std::string_view::npos || dot > kMaxDigits) return std::nullopt;
+  const std::string_view layer = name.substr(0, dot);
+  if (!std::ranges::all_of(layer, [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  const auto suffix = Lookup(table.layer_names, name.substr(dot + 1), from, to);
+  if (!suffix) return std::nullopt;
+  return std::string(to_layers) + std::string(layer) + "." + std::string(*suffix);
 }
 
 }  // namespace
 
-std::optional<std::string> RenameTensor(std::string_view hf_name, std::span<const NamePair> global_names,
-                                        std::span<const NamePair> layer_names) {
-  std::string_view name = hf_name;
+std::optional<std::string> CanonicalName(const NameTable& table, std::string_view hf_name) {
   for (const std::string_view prefix : kPrefixes) {
-    if (name.starts_with(prefix)) {
-      name.remove_prefix(prefix.size());
+    if (hf_name.starts_with(prefix)) {
+      hf_name.remove_prefix(prefix.size());
       break;
     }
   }
-  constexpr std::string_view kLayers = "layers.";
-  if (!name.starts_with(kLayers)) {
-    const auto global = Lookup(global_names, name);
-    return global ? std::optional<std::string>(*global) : std::nullopt;
-  }
-  name.remove_prefix(kLayers.size());
-  const size_t dot = name.find('.');
-  if (dot == 0 || dot == std::string_view::npos || dot > 6) return std::nullopt;
-  const std::string_view layer = name.substr(0, dot);
-  if (!std::ranges::all_of(layer, [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
-  const auto suffix = Lookup(layer_names, name.substr(dot + 1));
-  if (!suffix) return std::nullopt;
-  return "blk." + std::string(layer) + "." + std::string(*suffix);
+  return Rename(table, hf_name, kHfLayers, kCanonicalLayers, &NamePair::first, &NamePair::second);
+}
+
+std::optional<std::string> HfName(const NameTable& table, std::string_view canonical_name) {
+  auto name = Rename(table, canonical_name, kCanonicalLayers, kHfLayers, &NamePair::second, &NamePair::first);
+  if (name) name->insert(0, "model.");
+  return name;
 }
 
 }  // namespace quern::models

@@ -23,8 +23,18 @@ Result<std::unique_ptr<Decoder>> MakeDecoder(const Checkpoint& checkpoint) {
   return Fail(Code::kUnsupported, "architecture \"{}\" has no decoder in this build", checkpoint.architecture);
 }
 
+namespace {
+
+NameTable NamesOf(std::string_view architecture) { return architecture == "gemma3" ? gemma3::Names() : gemma4::Names(); }
+
+}  // namespace
+
 std::optional<std::string> CanonicalTensorName(std::string_view architecture, std::string_view hf_name) {
-  return architecture == "gemma3" ? gemma3::CanonicalName(hf_name) : gemma4::CanonicalName(hf_name);
+  return CanonicalName(NamesOf(architecture), hf_name);
+}
+
+std::optional<std::string> HfTensorName(std::string_view architecture, std::string_view canonical_name) {
+  return HfName(NamesOf(architecture), canonical_name);
 }
 
 }  // namespace quern::models

@@ -13,5 +13,7 @@ Result<std::unique_ptr<Decoder>> MakeDecoder(const Checkpoint& checkpoint);
 
 // Canonical name of a Hugging Face tensor, or nullopt when the text model does not use it.
 std::optional<std::string> CanonicalTensorName(std::string_view architecture, std::string_view hf_name);
+// The way back: "blk.3.attn_q.weight" to "model.layers.3.self_attn.q_proj.weight".
+std::optional<std::string> HfTensorName(std::string_view architecture, std::string_view canonical_name);
 
 }  // namespace quern::models

@@ -1,7 +1,5 @@
 #include "models/gemma3/names.h"
 
-#include "models/hf_names.h"
-
 namespace quern::models::gemma3 {
 namespace {
 
@@ -28,6 +26,6 @@ constexpr NamePair kLayer[] = {
 
 }  // namespace
 
-std::optional<std::string> CanonicalName(std::string_view hf_name) { return RenameTensor(hf_name, kGlobal, kLayer); }
+NameTable Names() { return {kGlobal, kLayer}; }
 
 }  // namespace quern::models::gemma3

@@ -1,12 +1,10 @@
-// Tensor names of Gemma 3: those of Hugging Face checkpoints to the canonical ones (GGUF's).
+// Tensor names of Gemma 3: those of Hugging Face checkpoints and the canonical ones (GGUF's).
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
+#include "models/hf_names.h"
 
 namespace quern::models::gemma3 {
 
-std::optional<std::string> CanonicalName(std::string_view hf_name);
+NameTable Names();
 
 }  // namespace quern::models::gemma3

@@ -1,7 +1,5 @@
 #include "models/gemma4/names.h"
 
-#include "models/hf_names.h"
-
 namespace quern::models::gemma4 {
 namespace {
 
@@ -43,6 +41,6 @@ constexpr NamePair kLayer[] = {
 
 }  // namespace
 
-std::optional<std::string> CanonicalName(std::string_view hf_name) { return RenameTensor(hf_name, kGlobal, kLayer); }
+NameTable Names() { return {kGlobal, kLayer}; }
 
 }  // namespace quern::models::gemma4
