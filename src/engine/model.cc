@@ -32,12 +32,6 @@ Status CheckDevice(std::string_view device) {
   return WithHint(Fail(Code::kInvalidArgument, "\"{}\" is not a device", device), "auto, cpu, cuda[:N] or metal");
 }
 
-int64_t EffectiveContext(int64_t asked, int64_t limit) {
-  constexpr int64_t kDefaultContext = 8192;
-  if (asked < 0) return limit;
-  return asked == 0 ? std::min(limit, kDefaultContext) : asked;
-}
-
 Status CheckOptions(const LoadOptions& options, int64_t context_limit) {
   if (options.context > context_limit) {
     return WithHint(Fail(Code::kInvalidArgument, "context {} is beyond the model's limit of {}", options.context, context_limit),
@@ -65,6 +59,16 @@ int64_t CountParameters(const TensorTable& tensors) {
 }  // namespace
 
 namespace engine {
+
+int64_t EffectiveContext(int64_t asked, int64_t limit) {
+  constexpr int64_t kDefaultContext = 8192;
+  if (asked < 0) return limit;
+  return asked == 0 ? std::min(limit, kDefaultContext) : asked;
+}
+
+int MaxKeptRows(int64_t vocab_size, int max_step_rows) {
+  return static_cast<int>(std::clamp<int64_t>(kLogitsBytes / (vocab_size * 4), 1, max_step_rows));
+}
 
 Result<TextParts> LoadText(const models::Checkpoint& checkpoint, const models::GenerationDefaults& defaults) {
   TextParts parts;
@@ -130,7 +134,7 @@ Status LoadInto(Model::Impl* impl, const ModelFile& file, const LoadOptions& opt
 
   ops::ExecutorOptions executor_options;
   executor_options.max_rows = cache_options.max_step_rows;
-  executor_options.max_kept = static_cast<int>(std::clamp<int64_t>(kLogitsBytes / (vocab * 4), 1, cache_options.max_step_rows));
+  executor_options.max_kept = MaxKeptRows(vocab, cache_options.max_step_rows);
   executor_options.numerics = options.numerics == NumericsMode::kExact ? ops::Numerics::kExact : ops::Numerics::kDefault;
   if (options.progress) {
     executor_options.progress = [&](int64_t done, int64_t total) { return options.progress({"prepare", done, total}); };

@@ -47,8 +47,12 @@ struct TextParts {
 };
 Result<TextParts> LoadText(const models::Checkpoint& checkpoint, const models::GenerationDefaults& defaults);
 
-// Largest number of kept rows of one step: logits of [rows, V] f32 stay within this many bytes.
+// Logits of one step, [kept rows, V] f32, stay within this many bytes.
 inline constexpr int64_t kLogitsBytes = int64_t{64} << 20;
+int MaxKeptRows(int64_t vocab_size, int max_step_rows);
+
+// LoadOptions::context as positions: 0 is the default, -1 the model's limit.
+int64_t EffectiveContext(int64_t asked, int64_t limit);
 
 }  // namespace engine
 }  // namespace quern
