@@ -104,7 +104,8 @@ class Measurement {
       }
     }
     if (!options_.kl_base_out.empty()) {
-      QUERN_ASSIGN_OR_RETURN(writer_, engine::KlBaseWriter::Create(options_.kl_base_out, header));
+      QUERN_ASSIGN_OR_RETURN(engine::KlBaseWriter opened, engine::KlBaseWriter::Create(options_.kl_base_out, header));
+      writer_.emplace(std::move(opened));
     }
     return {};
   }

@@ -1,5 +1,6 @@
 // StreamDecoder: token bytes in, complete UTF-8 out. Bytes that may still become a character are held back; bytes that
-// cannot are replaced by U+FFFD (one per maximal ill-formed subpart, as Unicode recommends). One per stream, one thread.
+// cannot are replaced by U+FFFD (one per maximal ill-formed subpart, as Unicode recommends). One per stream, one
+// thread.
 #pragma once
 
 #include <string>
@@ -17,5 +18,8 @@ class StreamDecoder {
  private:
   std::string pending_;  // at most 3 bytes
 };
+
+// The same for bytes that are all there: equal to any sequence of Push and a Flush.
+std::string RepairUtf8(std::string_view bytes);
 
 }  // namespace quern::text

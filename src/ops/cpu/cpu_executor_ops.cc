@@ -199,7 +199,7 @@ void CpuExecutor::Do(const AttentionOp& op) {
   args.num_heads = op.num_heads;
   args.scale = op.scale;
   const int64_t scratch_floats = AttentionScratchFloats(args);
-  const int64_t items = NumAttentionItems(rows, group.num_kv_heads);
+  const int64_t items = NumAttentionItems(args);
   ThreadTeam& team = device_.team();
   team.Run([&](int member) {
     const int64_t begin = items * member / team.size(), end = items * (member + 1) / team.size();
