@@ -24,12 +24,14 @@ TEST(WantsColor, FollowsThePublishedOrder) {
   EXPECT_TRUE(WantsColor({.is_terminal = true}));
   EXPECT_FALSE(WantsColor({.is_terminal = false}));
   EXPECT_FALSE(WantsColor({.no_color = "1", .is_terminal = true}));
-  EXPECT_FALSE(WantsColor({.mode = ColorMode::kAlways, .no_color = "1", .is_terminal = true})) << "from the environment";
+  EXPECT_FALSE(WantsColor({.mode = ColorMode::kAlways, .no_color = "1", .is_terminal = true}))
+      << "from the environment";
   EXPECT_TRUE(WantsColor({.mode = ColorMode::kAlways, .mode_is_flag = true, .no_color = "1"}));
   EXPECT_TRUE(WantsColor({.clicolor_force = "1"}));
   EXPECT_FALSE(WantsColor({.clicolor_force = "0"}));
   EXPECT_FALSE(WantsColor({.clicolor_force = "1", .term = "dumb", .is_terminal = true}));
-  EXPECT_FALSE(WantsColor({.mode = ColorMode::kNever, .mode_is_flag = true, .clicolor_force = "1", .is_terminal = true}));
+  EXPECT_FALSE(
+      WantsColor({.mode = ColorMode::kNever, .mode_is_flag = true, .clicolor_force = "1", .is_terminal = true}));
 }
 
 TEST_F(Unicode, FindsTheFirstBadByte) {
@@ -168,7 +170,8 @@ TEST(ProgressDisplay, RedrawsAtMostTenTimesASecondAndCleansUp) {
       clock.Pass(10);
     }
   }
-  EXPECT_EQ(std::count(clock.written.begin(), clock.written.end(), '\r'), 11) << "ten drawings in a second and the clean-up";
+  EXPECT_EQ(std::count(clock.written.begin(), clock.written.end(), '\r'), 11)
+      << "ten drawings in a second and the clean-up";
   EXPECT_TRUE(clock.written.ends_with("\r\x1b[K"));
 }
 
