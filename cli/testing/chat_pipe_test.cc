@@ -30,7 +30,7 @@ TEST_F(ChatPipe, AnswersAreSeparatedByOneBlankLine) {
   const Finished run = Run("one\n\ntwo");
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.out, "echo: one\n\necho: two\n");
-  EXPECT_THAT(run.err, HasSubstr("[3 tok · "));
+  EXPECT_THAT(run.err, HasSubstr("[2 tok · "));
   EXPECT_THAT(run.err, HasSubstr("· stop]"));
   EXPECT_THAT(run.err, Not(HasSubstr("first"))) << "the conversation goes on: the second prompt is longer";
   EXPECT_THAT(Run("one\n", {"--stats", "off"}).err, IsEmpty());
