@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "quern/convert.h"
 #include "quern/perplexity.h"
 #include "quern/tokenize.h"
 #include "base/file.h"
@@ -51,8 +52,8 @@ std::vector<TokenId> HeldOutTokens(const std::string& model, size_t rows) {
   return tokens;
 }
 
-double Perplexity(const std::string& model, std::span<const TokenId> tokens, const LoadOptions& options) {
-  const auto loaded = Model::Load({Source("models/" + model), {}, {}, false}, options);
+double Perplexity(const std::string& path, std::span<const TokenId> tokens, const LoadOptions& options) {
+  const auto loaded = Model::Load({path, {}, {}, false}, options);
   EXPECT_TRUE(loaded.has_value());
   PerplexityOptions how;
   how.context = kRowTokens;
@@ -70,9 +71,41 @@ TEST_P(HeldOut, PerplexityOfTrainingIsReproduced) {
   const auto golden = ParseJson(*ReadFile(Source(std::string("models/") + GetParam() + "/golden.json")), "golden.json");
   const double wanted = std::exp((*golden)["held_out_loss"].get<double>());
   const std::vector<TokenId> tokens = HeldOutTokens(GetParam(), 200);
-  const double measured = Perplexity(GetParam(), tokens, {});
+  const double measured = Perplexity(Source(std::string("models/") + GetParam()), tokens, {});
   std::printf("%s: perplexity %.4f, golden %.4f\n", GetParam(), measured, wanted);
   EXPECT_NEAR(measured / wanted, 1.0, 0.005);
+}
+
+// What quantising costs, on 20 of the rows. Bounds: measured ratios (docs/quantization.md) with a margin of about a half, so that
+// a codec or a kernel that got worse is seen. QUERN_ALL_TYPES=1 prints the table for every type.
+TEST(Quantised, PerplexityStaysWithinItsBound) {
+  if (!std::filesystem::exists(kWordnet)) GTEST_SKIP() << "Debian's wordnet-base is not installed";
+  struct Bound {
+    const char* type;
+    double ratio;  // to the BF16 checkpoint
+  };
+  constexpr Bound kBounds[] = {{"Q8_0", 1.005}, {"Q4_0", 1.035}, {"Q4_K", 1.02}};
+  constexpr const char* kOthers[] = {"Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"};
+  const std::string source = Source("models/gemma4-nano");
+  const std::vector<TokenId> tokens = HeldOutTokens("gemma4-nano", 20);
+  const double base = Perplexity(source, tokens, {});
+  std::printf("%-8s %10s %10s %8s\n%-8s %10s %10.4f\n", "type", "bytes", "perplexity", "ratio", "BF16 in", "", base);
+  const auto measure = [&](const std::string& type) {
+    const std::filesystem::path file = std::filesystem::temp_directory_path() / ("quern_" + type + "_" + std::to_string(::getpid()) + ".gguf");
+    ConvertOptions options;
+    options.dtype = type;
+    const auto made = QuantizeModel({source, {}, {}, false}, file.string(), options);
+    EXPECT_TRUE(made.has_value()) << (made ? "" : made.error().ToString());
+    if (!made) return NAN;
+    const double perplexity = Perplexity(file.string(), tokens, {});
+    std::printf("%-8s %10ju %10.4f %8.4f\n", type.c_str(), static_cast<uintmax_t>(std::filesystem::file_size(file)), perplexity,
+                perplexity / base);
+    std::filesystem::remove(file);
+    return static_cast<float>(perplexity / base);
+  };
+  for (const Bound& bound : kBounds) EXPECT_LE(measure(bound.type), bound.ratio) << bound.type;
+  if (std::getenv("QUERN_ALL_TYPES") == nullptr) return;
+  for (const char* type : kOthers) EXPECT_LT(measure(type), 10) << type;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HeldOut, testing::Values("gemma4-nano", "gemma4-nano-moe"), [](const auto& test) {
