@@ -8,15 +8,17 @@
 #include <langinfo.h>
 #include <unistd.h>
 
+#include "quern/version.h"
+
 #include "cli/command_line.h"
 #include "cli/interrupt.h"
 #include "cli/json_text.h"
-#include "quern/version.h"
 
 namespace quern::cli {
 namespace {
 
-// Widths and line editing need a UTF-8 character type, whatever LANG says. Only LC_CTYPE: numbers stay as in the C locale.
+// Widths and line editing need a UTF-8 character type, whatever LANG says. Only LC_CTYPE: numbers stay as in the C
+// locale.
 void UseUtf8() {
   std::setlocale(LC_CTYPE, "");
   if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
@@ -38,8 +40,8 @@ void PrintVersion(Output& out, bool json) {
             "\n");
 }
 
-// The same message on stderr and, with --json, as one line on stdout. A command that streams lines has printed some already;
-// then the error is one more line.
+// The same message on stderr and, with --json, as one line on stdout. A command that streams lines has printed some
+// already; then the error is one more line.
 int Report(const Error& error, bool json, Output& out, const Diagnostics& diagnostics) {
   const ExitCode exit = ExitCodeFor(error.code);
   diagnostics.ShowError(error);
@@ -85,8 +87,8 @@ Loaded LoadConfig(const CommandLine& line) {
 
 int RunCommand(const CommandLine& line, const CommandLine::Parsed& parsed, Output& out) {
   Loaded loaded = LoadConfig(line);
-  const Terminal terminal = Terminal::Detect(ColorModeFrom(loaded.config.Get("general.color")),
-                                             IsFromFlag(loaded.config, "general.color"));
+  const Terminal terminal =
+      Terminal::Detect(ColorModeFrom(loaded.config.Get("general.color")), IsFromFlag(loaded.config, "general.color"));
   const Diagnostics diagnostics({.verbosity = line.verbosity(),
                                  .json = loaded.config.Get("general.log_format") == "json",
                                  .color = terminal.color_stderr});

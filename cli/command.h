@@ -23,7 +23,7 @@ class Command {
 struct CommandEntry {
   std::string_view name, alias;  // alias may be empty
   std::string_view summary;
-  std::string_view examples;     // two lines
+  std::string_view examples;  // two lines
   bool hidden = false;
   bool runs_without_config = false;  // works when the configuration is broken
   bool raw_arguments = false;        // takes words that look like flags

@@ -64,16 +64,22 @@ CommandLine::CommandLine() : app_("A local engine for Gemma 4", std::string(kPro
   app_.get_formatter()->label("OPTIONS", "FLAGS");
   app_.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app_.require_subcommand(0, 1);
-  app_.footer("quern COMMAND --help shows the flags of a command; quern help exit-codes lists the exit codes.\n\n"
-              "Examples:\n  quern chat\n  echo \"Summarise: ...\" | quern generate gemma4:e4b -f -");
+  app_.footer(
+      "quern COMMAND --help shows the flags of a command; quern help exit-codes lists the exit codes.\n\n"
+      "Examples:\n  quern chat\n  echo \"Summarise: ...\" | quern generate gemma4:e4b -f -");
   AddGlobalFlags();
   for (const CommandEntry& entry : Commands()) {
     CLI::App* sub = app_.add_subcommand(std::string(entry.name), std::string(entry.summary));
     if (!entry.alias.empty()) sub->alias(std::string(entry.alias));
-    sub->fallthrough();
     sub->footer(Footer(entry));
     if (entry.hidden) sub->group("");
-    if (entry.raw_arguments) sub->prefix_command();
+    if (entry.raw_arguments) {
+      sub->set_help_flag();
+      sub->allow_extras();
+      sub->prefix_command();
+    } else {
+      sub->fallthrough();
+    }
     std::unique_ptr<Command> command = entry.make();
     command->Configure(*sub, settings_);
     commands_[entry.name] = std::move(command);
@@ -86,8 +92,8 @@ void CommandLine::AddGlobalFlags() {
   AddSwitch(app_, "--json", &json_, "machine output on stdout: one JSON document, or one object per line");
   AddSwitch(app_, "-q,--quiet", &quiet_, "only errors on stderr");
   app_.add_flag("-v,--verbose", verbose_, "more on stderr");
-  for (const char* key : {"general.log_format", "general.progress", "general.color", "general.offline", "generation.device",
-                          "store.models_dir"}) {
+  for (const char* key : {"general.log_format", "general.progress", "general.color", "general.offline",
+                          "generation.device", "store.models_dir"}) {
     AddSetting(app_, key, &settings_);
   }
   AddSwitch(app_, "--version", &version_, "version; with --json also commit, compiler and backends");
@@ -102,8 +108,8 @@ bool CommandLine::AsksForJson(std::span<const std::string> words) {
   return std::find(words.begin(), end, "--json") != end;
 }
 
-// The first word that is neither a global flag nor its value must be a command. CLI11 would report a misspelt command as a
-// surplus argument.
+// The first word that is neither a global flag nor its value must be a command. CLI11 would report a misspelt command
+// as a surplus argument.
 Status CommandLine::CheckCommandName(std::span<const std::string> words) const {
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -163,7 +169,8 @@ Result<CommandLine::Parsed> CommandLine::Parse(std::span<const std::string> word
     return parsed;
   }
   if (app_.get_subcommands().empty()) {
-    return tl::unexpected(Usage("no command given", "quern --help lists the commands; quern chat starts a conversation"));
+    return tl::unexpected(
+        Usage("no command given", "quern --help lists the commands; quern chat starts a conversation"));
   }
   parsed.entry = FindCommand(app_.get_subcommands().front()->get_name());
   parsed.command = commands_[parsed.entry->name].get();

@@ -24,8 +24,8 @@ class CommandLine {
     const CommandEntry* entry = nullptr;
     Command* command = nullptr;
   };
-  // words: the arguments without the program's name. InvalidArgument for anything the grammar does not know, with the nearest
-  // name as the hint.
+  // words: the arguments without the program's name. InvalidArgument for anything the grammar does not know, with the
+  // nearest name as the hint.
   Result<Parsed> Parse(std::span<const std::string> words);
 
   const CLI::App& app() const { return app_; }

@@ -10,7 +10,8 @@ constexpr ExitCodeRow kRows[] = {
     {ExitCode::kNotFound, "not_found", "model, file, alias, revision or variant not found"},
     {ExitCode::kNetwork, "network", "connection, TLS, time limit, HTTP 5xx or 429 after retries"},
     {ExitCode::kIntegrity, "integrity", "checksum mismatch, truncated or malformed file, inconsistent metadata"},
-    {ExitCode::kResources, "resources", "does not fit the memory budget or the context, disk full, too many open files"},
+    {ExitCode::kResources, "resources",
+     "does not fit the memory budget or the context, disk full, too many open files"},
     {ExitCode::kUnsupported, "unsupported", "architecture, quantisation, device or combination of features"},
     {ExitCode::kGateFailed, "gate_failed", "bench --require and other gates that said no"},
     {ExitCode::kBusy, "busy", "a lock is held by another process, a port is in use"},
@@ -35,16 +36,26 @@ std::string_view NameOf(ExitCode code) {
 
 ExitCode ExitCodeFor(Code code) {
   switch (code) {
-    case Code::kInvalidArgument: return ExitCode::kUsage;
-    case Code::kNotFound: return ExitCode::kNotFound;
-    case Code::kCorrupt: return ExitCode::kIntegrity;
-    case Code::kUnsupported: return ExitCode::kUnsupported;
-    case Code::kFailedPrecondition: return ExitCode::kGateFailed;
-    case Code::kResourceExhausted: return ExitCode::kResources;
-    case Code::kCancelled: return ExitCode::kInterrupted;
-    case Code::kDeadline: return ExitCode::kNetwork;
-    case Code::kUnavailable: return ExitCode::kBusy;
-    case Code::kInternal: return ExitCode::kError;
+    case Code::kInvalidArgument:
+      return ExitCode::kUsage;
+    case Code::kNotFound:
+      return ExitCode::kNotFound;
+    case Code::kCorrupt:
+      return ExitCode::kIntegrity;
+    case Code::kUnsupported:
+      return ExitCode::kUnsupported;
+    case Code::kFailedPrecondition:
+      return ExitCode::kGateFailed;
+    case Code::kResourceExhausted:
+      return ExitCode::kResources;
+    case Code::kCancelled:
+      return ExitCode::kInterrupted;
+    case Code::kDeadline:
+      return ExitCode::kNetwork;
+    case Code::kUnavailable:
+      return ExitCode::kBusy;
+    case Code::kInternal:
+      return ExitCode::kError;
   }
   return ExitCode::kError;
 }

@@ -20,9 +20,9 @@ TEST(ExitCode, TableHasEachCodeAndNameOnce) {
 // The statuses are a published interface; a change here breaks scripts.
 TEST(ExitCode, EveryErrorCodeHasItsPublishedStatus) {
   const std::pair<Code, int> expected[] = {
-      {Code::kInvalidArgument, 2}, {Code::kNotFound, 3},           {Code::kCorrupt, 5},   {Code::kUnsupported, 7},
+      {Code::kInvalidArgument, 2},    {Code::kNotFound, 3},          {Code::kCorrupt, 5},     {Code::kUnsupported, 7},
       {Code::kFailedPrecondition, 8}, {Code::kResourceExhausted, 6}, {Code::kCancelled, 130}, {Code::kDeadline, 4},
-      {Code::kUnavailable, 9},     {Code::kInternal, 1}};
+      {Code::kUnavailable, 9},        {Code::kInternal, 1}};
   for (const auto& [code, status] : expected) EXPECT_EQ(static_cast<int>(ExitCodeFor(code)), status) << CodeName(code);
   EXPECT_EQ(NameOf(ExitCode::kGateFailed), "gate_failed");
 }

@@ -4,8 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/numbers.h"
 #include "quern/config.h"
+
+#include "cli/numbers.h"
 
 namespace quern::cli {
 namespace {
@@ -88,8 +89,8 @@ CLI::Option* AddInt(CLI::App& app, const std::string& names, int64_t* target, in
                 });
 }
 
-CLI::Option* AddIntList(CLI::App& app, const std::string& names, std::vector<int64_t>* target, int64_t low, int64_t high,
-                        const std::string& help) {
+CLI::Option* AddIntList(CLI::App& app, const std::string& names, std::vector<int64_t>* target, int64_t low,
+                        int64_t high, const std::string& help) {
   const std::string text = fmt::format("{} [{}; default {}]", help, RangeText(low, high), fmt::join(*target, ","));
   return Collected(app, names, "N", text, [=](const CLI::results_t& results) -> Status {
     target->clear();
@@ -107,7 +108,8 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& names, std::string* tar
   return Single(app, names, fmt::format("{}", fmt::join(choices.values, "|")), help + suffix,
                 [target, choices](const std::string& text) -> Status {
                   if (std::find(choices.values.begin(), choices.values.end(), text) == choices.values.end()) {
-                    return Fail(Code::kInvalidArgument, "\"{}\" is not one of {}", text, fmt::join(choices.values, "|"));
+                    return Fail(Code::kInvalidArgument, "\"{}\" is not one of {}", text,
+                                fmt::join(choices.values, "|"));
                   }
                   *target = text;
                   return {};
@@ -131,12 +133,15 @@ CLI::Option* AddSetting(CLI::App& app, std::string_view key, SettingFlags* targe
   if (setting->type == SettingType::kBool) {
     const bool negative = flag.starts_with("--no-");
     const std::string names = negative ? flag : fmt::format("{},!--no-{}", flag, flag.substr(2));
-    return app.add_flag_function(
-        names, [target, name](int64_t count) { (*target)[name] = count > 0 ? "true" : "false"; },
-        fmt::format("{} [env {}]", setting->meaning, setting->environment))
+    return app
+        .add_flag_function(
+            names, [target, name](int64_t count) { (*target)[name] = count > 0 ? "true" : "false"; },
+            fmt::format("{} [env {}]", setting->meaning, setting->environment))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
-  std::string metavar = setting->type == SettingType::kInt ? "N" : setting->type == SettingType::kSize ? "SIZE" : "TEXT";
+  std::string metavar = setting->type == SettingType::kInt    ? "N"
+                        : setting->type == SettingType::kSize ? "SIZE"
+                                                              : "TEXT";
   if (setting->type == SettingType::kEnum) metavar = setting->allowed;
   std::string facts = setting->type == SettingType::kInt ? fmt::format("{}; ", setting->allowed) : "";
   if (!setting->default_value.empty()) facts += fmt::format("default {}; ", setting->default_value);
@@ -167,7 +172,8 @@ CLI::Option* AddParsedList(CLI::App& app, const std::string& names, const std::s
   });
 }
 
-CLI::Option* AddArguments(CLI::App& app, const std::string& name, std::vector<std::string>* target, const std::string& help) {
+CLI::Option* AddArguments(CLI::App& app, const std::string& name, std::vector<std::string>* target,
+                          const std::string& help) {
   return app.add_option(name, *target, help)->type_name("");
 }
 

@@ -1,5 +1,5 @@
-// Declaring flags on a CLI11 command with the rules of quern: a flag given twice takes the last value, list flags collect,
-// numbers are finite and in range, and help shows default and range. The targets must outlive the parse.
+// Declaring flags on a CLI11 command with the rules of quern: a flag given twice takes the last value, list flags
+// collect, numbers are finite and in range, and help shows default and range. The targets must outlive the parse.
 //
 // CLI11 costs seconds in every file that includes it; commands use these functions and leave it to flags.cc.
 #pragma once
@@ -34,8 +34,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& names, std::vector<std::s
                      const std::string& metavar = "TEXT");
 CLI::Option* AddInt(CLI::App& app, const std::string& names, int64_t* target, int64_t low, int64_t high,
                     const std::string& help);
-CLI::Option* AddIntList(CLI::App& app, const std::string& names, std::vector<int64_t>* target, int64_t low, int64_t high,
-                        const std::string& help);
+CLI::Option* AddIntList(CLI::App& app, const std::string& names, std::vector<int64_t>* target, int64_t low,
+                        int64_t high, const std::string& help);
 CLI::Option* AddChoice(CLI::App& app, const std::string& names, std::string* target, const Choices& choices,
                        const std::string& help);
 // names: "--flat,!--nested".
@@ -51,7 +51,8 @@ CLI::Option* AddSetting(CLI::App& app, std::string_view key, SettingFlags* targe
 
 // Positional arguments: one, or all that remain.
 CLI::Option* AddArgument(CLI::App& app, const std::string& name, std::string* target, const std::string& help);
-CLI::Option* AddArguments(CLI::App& app, const std::string& name, std::vector<std::string>* target, const std::string& help);
+CLI::Option* AddArguments(CLI::App& app, const std::string& name, std::vector<std::string>* target,
+                          const std::string& help);
 
 // Properties of an option; all return it.
 CLI::Option* Require(CLI::Option* option);

@@ -20,11 +20,14 @@ static_assert(std::atomic<Mode>::is_always_lock_free && std::atomic<bool>::is_al
 
 void OnInterrupt(int) {
   switch (g_mode.load()) {
-    case Mode::kEnd: _exit(static_cast<int>(ExitCode::kInterrupted));
+    case Mode::kEnd:
+      _exit(static_cast<int>(ExitCode::kInterrupted));
     case Mode::kStop:
       if (g_stop.exchange(true)) _exit(static_cast<int>(ExitCode::kInterrupted));
       break;
-    case Mode::kPrompt: g_prompt_interrupted = true; break;
+    case Mode::kPrompt:
+      g_prompt_interrupted = true;
+      break;
   }
 }
 

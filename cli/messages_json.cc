@@ -91,7 +91,8 @@ Result<std::vector<ChatMessage>> MessagesFromJson(const Json& json, std::string_
   if (!array->is_array()) return Fail(Code::kInvalidArgument, "{}: expected an array of messages", what);
   std::vector<ChatMessage> messages;
   for (const Json& entry : *array) {
-    QUERN_ASSIGN_OR_RETURN(ChatMessage message, MessageFromJson(entry, fmt::format("{}: message {}", what, messages.size())));
+    QUERN_ASSIGN_OR_RETURN(ChatMessage message,
+                           MessageFromJson(entry, fmt::format("{}: message {}", what, messages.size())));
     messages.push_back(std::move(message));
   }
   if (messages.empty()) return Fail(Code::kInvalidArgument, "{}: there is no message", what);

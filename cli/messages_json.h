@@ -4,9 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/json_text.h"
 #include "quern/chat.h"
 #include "quern/generate.h"
+
+#include "cli/json_text.h"
 
 namespace quern::cli {
 

@@ -4,14 +4,15 @@
 #include <memory>
 #include <string>
 
+#include "quern/generate.h"
+
 #include "cli/flags.h"
 #include "cli/invocation.h"
-#include "quern/generate.h"
 
 namespace quern::cli {
 
-// --threads, --ctx, --kv-type, --numerics, --memory-budget, --prefill-chunk (settings), and the flags of the full grammar that
-// this build refuses (speculation, adapters, residency, JIT).
+// --threads, --ctx, --kv-type, --numerics, --memory-budget, --prefill-chunk (settings), and the flags of the full
+// grammar that this build refuses (speculation, adapters, residency, JIT).
 class ModelFlags {
  public:
   void Add(CLI::App& app, SettingFlags& settings);

@@ -1,7 +1,7 @@
 // Standard output: results only. Buffered until Flush or destruction of the process through Finish.
 //
-// A reader that went away (EPIPE) ends the process at once with 141 and no message, as SIGPIPE would. Any other failure, such
-// as a full disk, is kept and returned by Finish.
+// A reader that went away (EPIPE) ends the process at once with 141 and no message, as SIGPIPE would. Any other
+// failure, such as a full disk, is kept and returned by Finish.
 #pragma once
 
 #include <string>

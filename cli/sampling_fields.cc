@@ -71,7 +71,8 @@ std::string DefaultText(const SamplingField& field) {
 using P = SamplingParams;
 constexpr SamplingField kFields[] = {
     {"temperature", "0 to 2; 0 = greedy", "randomness", false,
-     [](P& p, std::string_view t) { return SetFloat(p.temperature, t); }, [](const P& p) { return Show(p.temperature); }},
+     [](P& p, std::string_view t) { return SetFloat(p.temperature, t); },
+     [](const P& p) { return Show(p.temperature); }},
     {"top-p", "above 0 to 1", "nucleus: the likeliest tokens that reach this probability", false,
      [](P& p, std::string_view t) { return SetFloat(p.top_p, t); }, [](const P& p) { return Show(p.top_p); }},
     {"top-k", "0 (off) and above", "only the K likeliest tokens", false, SetTopK,
@@ -107,10 +108,12 @@ const SamplingField* FindSamplingField(std::string_view name) {
 
 Status SetSamplingField(SamplingParams& params, const SamplingField& field, std::string_view text) {
   SamplingParams changed = params;
-  Status status = field.set(changed, text);
-  if (status) status = Validate(changed);
-  if (!status) {
-    return Fail(Code::kInvalidArgument, "{} is {}: {}; allowed is {}", field.name, text, status.error().message, field.range);
+  const Status parsed = field.set(changed, text);
+  if (!parsed) {
+    return Fail(Code::kInvalidArgument, "{}: {}; allowed is {}", field.name, parsed.error().message, field.range);
+  }
+  if (!Validate(changed)) {
+    return Fail(Code::kInvalidArgument, "{} is {}; allowed is {}", field.name, text, field.range);
   }
   params = std::move(changed);
   return {};
@@ -121,8 +124,9 @@ void AddSamplingFlags(CLI::App& app, SamplingParams* params) {
     const std::string help = fmt::format("{} [{}{}]", field.meaning, field.range, DefaultText(field));
     const std::string flag = "--" + std::string(field.name);
     const auto set = [params, &field](const std::string& text) { return SetSamplingField(*params, field, text); };
-    CLI::Option* option = field.is_list ? AddParsedList(app, flag, "ID=F", help, set)
-                                        : AddParsed(app, flag, field.name == "seed" || field.name == "top-k" ? "N" : "F", help, set);
+    CLI::Option* option =
+        field.is_list ? AddParsedList(app, flag, "ID=F", help, set)
+                      : AddParsed(app, flag, field.name == "seed" || field.name == "top-k" ? "N" : "F", help, set);
     Group(option, "Sampling");
   }
 }

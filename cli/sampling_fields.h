@@ -6,8 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "cli/status.h"
 #include "quern/generate.h"
+
+#include "cli/status.h"
 
 namespace CLI {
 class App;
@@ -19,7 +20,7 @@ struct SamplingField {
   std::string_view name;   // "top-p"
   std::string_view range;  // "above 0 to 1"
   std::string_view meaning;
-  bool is_list = false;    // values are added, "-" in /set clears
+  bool is_list = false;  // values are added, "-" in /set clears
   Status (*set)(SamplingParams& params, std::string_view text);
   std::string (*show)(const SamplingParams& params);  // empty: unset, the model's default holds
 };

@@ -1,5 +1,5 @@
-// Making and passing on errors in the command line: the public Error with the macros of the house. The command line does not
-// see the engine's own headers, so it has its own few lines.
+// Making and passing on errors in the command line: the public Error with the macros of the house. The command line
+// does not see the engine's own headers, so it has its own few lines.
 #pragma once
 
 #include <string>
@@ -34,8 +34,9 @@ inline tl::unexpected<Error> WithHint(tl::unexpected<Error> failure, std::string
   } while (false)
 
 // QUERN_ASSIGN_OR_RETURN(auto x, F()): x gets the value, or the error is returned.
-#define QUERN_ASSIGN_OR_RETURN(lhs, expr) QUERN_ASSIGN_OR_RETURN_IMPL_(QUERN_CONCAT_(quern_result_, __LINE__), lhs, expr)
-#define QUERN_ASSIGN_OR_RETURN_IMPL_(result, lhs, expr)              \
-  auto result = (expr);                                              \
-  if (!result) return tl::unexpected(std::move(result).error());     \
+#define QUERN_ASSIGN_OR_RETURN(lhs, expr) \
+  QUERN_ASSIGN_OR_RETURN_IMPL_(QUERN_CONCAT_(quern_result_, __LINE__), lhs, expr)
+#define QUERN_ASSIGN_OR_RETURN_IMPL_(result, lhs, expr)          \
+  auto result = (expr);                                          \
+  if (!result) return tl::unexpected(std::move(result).error()); \
   lhs = std::move(*result)

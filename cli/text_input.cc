@@ -33,7 +33,8 @@ struct Descriptor {
 Result<std::string> ReadText(const std::string& path, size_t limit_bytes) {
   const std::string shown = path == "-" ? "standard input" : path;
   Descriptor file{path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return Fail(errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument, "cannot open {}: {}", shown, Reason());
+  if (file.fd < 0)
+    return Fail(errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument, "cannot open {}: {}", shown, Reason());
   std::string text;
   for (;;) {
     const size_t before = text.size();
@@ -76,14 +77,16 @@ Result<std::optional<std::string>> LineReader::Next() {
     }
     if (at_end_) return std::optional<std::string>();
     scanned_ = buffer_.size();
-    if (scanned_ > kLongestLine) return Fail(Code::kResourceExhausted, "an input line is longer than {} bytes", kLongestLine);
+    if (scanned_ > kLongestLine)
+      return Fail(Code::kResourceExhausted, "an input line is longer than {} bytes", kLongestLine);
     // Plain reads: a positional read of a pipe would report a false end.
     char bytes[kReadBytes];
     const ssize_t got = read(fd_, bytes, sizeof(bytes));
     if (got > 0) buffer_.append(bytes, static_cast<size_t>(got));
     if (got == 0) at_end_ = true;
     if (got < 0 && errno != EINTR) return Fail(Code::kInternal, "cannot read the input: {}", Reason());
-    if (got < 0 && (TerminationSignal() != 0 || TakePromptInterrupt())) return Fail(Code::kCancelled, "interrupted by a signal");
+    if (got < 0 && (TerminationSignal() != 0 || TakePromptInterrupt()))
+      return Fail(Code::kCancelled, "interrupted by a signal");
   }
 }
 

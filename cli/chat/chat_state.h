@@ -1,5 +1,5 @@
-// Everything a running chat holds: model, conversation, parameters, view. Owned by the chat command; slash commands and turns
-// work on it. Main thread.
+// Everything a running chat holds: model, conversation, parameters, view. Owned by the chat command; slash commands and
+// turns work on it. Main thread.
 #pragma once
 
 #include <functional>
@@ -27,10 +27,10 @@ struct ChatState {
   Conversation conversation;
   ChatSettings settings;
   SessionTotals totals;
-  std::string session_path;      // --session: saved after every turn; may be empty
+  std::string session_path;  // --session: saved after every turn; may be empty
   std::string created = NowUtc();
-  std::string attachment;        // of /file: goes in front of the next message
-  bool interactive = false;      // a person at a terminal: errors of a turn do not end the chat
+  std::string attachment;    // of /file: goes in front of the next message
+  bool interactive = false;  // a person at a terminal: errors of a turn do not end the chat
   std::function<std::string(std::string_view question)> ask;  // null when nobody can answer
 };
 
@@ -50,7 +50,7 @@ GenerateRequest RequestFor(const ChatState& state, std::vector<ChatMessage> mess
 Result<int64_t> CountTokens(const ChatState& state, std::span<const ChatMessage> messages);
 
 struct TurnOutcome {
-  std::optional<Error> error;       // the turn failed; the user message is taken back
+  std::optional<Error> error;             // the turn failed; the user message is taken back
   std::optional<std::string> taken_back;  // the user message, when it is not part of the conversation any more
 };
 // Answers the newest user message: fits, generates, shows, stores.

@@ -1,4 +1,5 @@
-// The parts of a chat that need no terminal: conversation, statistics, parameters, session file, history, message reader.
+// The parts of a chat that need no terminal: conversation, statistics, parameters, session file, history, message
+// reader.
 #include <filesystem>
 #include <fstream>
 
@@ -81,9 +82,10 @@ TEST(Statistics, FormatsTheTurnLine) {
   result.stats.thinking_tokens = 150;
   result.stats.num_fallbacks = 2;
   result.finish = FinishReason::kLength;
-  EXPECT_EQ(FormatTurnLine(result),
-            "[214 tok (150 thinking) · 52.3 tok/s · ttft 0.21 s · prompt 1043 (960 cached) @ 2310 tok/s · ctx 1257/8192 · "
-            "fallback: 2 · length]");
+  EXPECT_EQ(
+      FormatTurnLine(result),
+      "[214 tok (150 thinking) · 52.3 tok/s · ttft 0.21 s · prompt 1043 (960 cached) @ 2310 tok/s · ctx 1257/8192 · "
+      "fallback: 2 · length]");
 }
 
 TEST(Statistics, LeavesOutRatesOfFewerThanTwoTokens) {
@@ -129,7 +131,8 @@ TEST(ChatSettings, ShowsWhereValuesComeFrom) {
 }
 
 TEST(SessionFile, RoundTrips) {
-  SavedSession session{.model_reference = "m", .conversation = ThreeTurns(), .has_settings = true, .created = "2024-01-01T00:00:00Z"};
+  SavedSession session{
+      .model_reference = "m", .conversation = ThreeTurns(), .has_settings = true, .created = "2024-01-01T00:00:00Z"};
   session.conversation.DropOldest(1);
   StoredMessage call;
   call.message = {.role = ChatRole::kAssistant, .thinking = "hm"};
@@ -148,8 +151,9 @@ TEST(SessionFile, RoundTrips) {
 }
 
 TEST(SessionFile, DamageIsAnErrorThatNamesTheMessage) {
-  for (const char* bad : {"{}", "3", R"({"messages": 3})", R"([{"role": "king", "content": "x"}])", R"([{"content": "x"}])",
-                          R"({"messages": [], "params": {"temperature": "9"}})", R"([{"role":"user","content":{}}])"}) {
+  for (const char* bad :
+       {"{}", "3", R"({"messages": 3})", R"([{"role": "king", "content": "x"}])", R"([{"content": "x"}])",
+        R"({"messages": [], "params": {"temperature": "9"}})", R"([{"role":"user","content":{}}])"}) {
     EXPECT_FALSE(SessionFromJson(*ParseJson(bad, "test"), "test")) << bad;
   }
   const auto read = SessionFromJson(*ParseJson(R"([{"role":"user","content":"a"},{"role":"x"}])", "t"), "file");

@@ -1,5 +1,6 @@
-// The conversation of a chat: system message, turns, and which turns were dropped from the prompt. Dropped turns are kept, so
-// that a larger context can bring them back. A turn is a user message and everything up to the next one. Main thread.
+// The conversation of a chat: system message, turns, and which turns were dropped from the prompt. Dropped turns are
+// kept, so that a larger context can bring them back. A turn is a user message and everything up to the next one. Main
+// thread.
 #pragma once
 
 #include <optional>

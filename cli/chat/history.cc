@@ -82,7 +82,8 @@ bool HistoryFile::MayStore(std::string_view entry) {
   for (const std::string_view prefix : {"hf_", "sk-", "Bearer "}) {
     for (size_t at = entry.find(prefix); at != std::string_view::npos; at = entry.find(prefix, at + 1)) {
       const std::string_view rest = entry.substr(at + prefix.size());
-      const auto end = std::find_if(rest.begin(), rest.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; });
+      const auto end =
+          std::find_if(rest.begin(), rest.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; });
       constexpr std::ptrdiff_t kShortestSecret = 16;
       if (end - rest.begin() >= kShortestSecret) return false;
     }

@@ -1,6 +1,6 @@
-// The lines typed in earlier chats: $XDG_STATE_HOME/quern/history, mode 0600, at most 1000 entries, several processes may
-// append. Entries keep their line breaks. Lines that begin with a space and lines that look like they hold a secret are not
-// stored.
+// The lines typed in earlier chats: $XDG_STATE_HOME/quern/history, mode 0600, at most 1000 entries, several processes
+// may append. Entries keep their line breaks. Lines that begin with a space and lines that look like they hold a secret
+// are not stored.
 #pragma once
 
 #include <string>

@@ -13,8 +13,12 @@ class JsonView final : public ChatView {
   void BeginAnswer(const ChatSettings&) override {}
   void OnDelta(const Delta& delta) override {
     switch (delta.kind) {
-      case Delta::Kind::kText: Event({{"type", "delta"}, {"text", delta.text}}); break;
-      case Delta::Kind::kThinking: Event({{"type", "thinking"}, {"text", delta.text}}); break;
+      case Delta::Kind::kText:
+        Event({{"type", "delta"}, {"text", delta.text}});
+        break;
+      case Delta::Kind::kThinking:
+        Event({{"type", "thinking"}, {"text", delta.text}});
+        break;
       case Delta::Kind::kToolCall:
         Event({{"type", "tool_call"}, {"tool_call", ToolCallsToJson({delta.tool_call})[0]}});
         break;

@@ -37,7 +37,8 @@ class LineSource {
 // Lines of a descriptor. With a prompt writer it serves a terminal without line editing.
 class StreamLines final : public LineSource {
  public:
-  StreamLines(int fd, std::function<void(std::string_view)> write_prompt) : reader_(fd), write_prompt_(std::move(write_prompt)) {}
+  StreamLines(int fd, std::function<void(std::string_view)> write_prompt)
+      : reader_(fd), write_prompt_(std::move(write_prompt)) {}
   Result<InputLine> Read(std::string_view prompt) override;
 
  private:

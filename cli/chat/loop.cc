@@ -26,8 +26,10 @@ class ChatLoop {
         continue;
       }
       switch (input->kind) {
-        case Input::Kind::kEnd: return ExitCode::kOk;
-        case Input::Kind::kTerminated: return End();
+        case Input::Kind::kEnd:
+          return ExitCode::kOk;
+        case Input::Kind::kTerminated:
+          return End();
         case Input::Kind::kInterrupted:
           if (!state_.interactive || !Interrupted(input->had_text)) return ExitCode::kInterrupted;
           break;
@@ -95,10 +97,16 @@ class ChatLoop {
       return false;
     }
     switch (result->next) {
-      case SlashResult::Next::kContinue: return false;
-      case SlashResult::Next::kLeave: return true;
-      case SlashResult::Next::kSend: QUERN_TRY(Send(std::move(result->message))); return false;
-      case SlashResult::Next::kAnswerAgain: QUERN_TRY(Answer(result->seed)); return false;
+      case SlashResult::Next::kContinue:
+        return false;
+      case SlashResult::Next::kLeave:
+        return true;
+      case SlashResult::Next::kSend:
+        QUERN_TRY(Send(std::move(result->message)));
+        return false;
+      case SlashResult::Next::kAnswerAgain:
+        QUERN_TRY(Answer(result->seed));
+        return false;
     }
     return false;
   }

@@ -7,9 +7,12 @@ constexpr std::string_view kPrompt = ">>> ", kContinuation = "... ", kFence = "\
 
 Input Ended(const InputLine& line, bool inside) {
   switch (line.kind) {
-    case InputLine::Kind::kInterrupted: return {.kind = Input::Kind::kInterrupted, .had_text = line.had_text || inside};
-    case InputLine::Kind::kTerminated: return {.kind = Input::Kind::kTerminated};
-    default: return {.kind = Input::Kind::kEnd};
+    case InputLine::Kind::kInterrupted:
+      return {.kind = Input::Kind::kInterrupted, .had_text = line.had_text || inside};
+    case InputLine::Kind::kTerminated:
+      return {.kind = Input::Kind::kTerminated};
+    default:
+      return {.kind = Input::Kind::kEnd};
   }
 }
 

@@ -20,7 +20,8 @@ Json ParamsJson(const ChatSettings& settings) {
   }
   params["stop"] = settings.stop;
   params["logit-bias"] = Json::array();
-  for (const auto& [id, bias] : settings.sampling.logit_bias) params["logit-bias"].push_back(fmt::format("{}={:g}", id, bias));
+  for (const auto& [id, bias] : settings.sampling.logit_bias)
+    params["logit-bias"].push_back(fmt::format("{}={:g}", id, bias));
   return params;
 }
 
@@ -97,13 +98,14 @@ Json ToJson(const SavedSession& session) {
     if (stored.dropped) json["dropped"] = true;
     messages.push_back(std::move(json));
   }
-  return {{"schema", kSchema},
-          {"model",
-           {{"ref", session.model_reference}, {"name", session.model_name}, {"quantization", session.model_quantization}}},
-          {"params", ParamsJson(session.settings)},
-          {"system", session.conversation.system},
-          {"messages", std::move(messages)},
-          {"created", session.created}};
+  return {
+      {"schema", kSchema},
+      {"model",
+       {{"ref", session.model_reference}, {"name", session.model_name}, {"quantization", session.model_quantization}}},
+      {"params", ParamsJson(session.settings)},
+      {"system", session.conversation.system},
+      {"messages", std::move(messages)},
+      {"created", session.created}};
 }
 
 Result<SavedSession> SessionFromJson(const Json& json, std::string_view what) {

@@ -1,5 +1,5 @@
-// Saved conversations: JSON of schema quern.session/1, written whole with mode 0600. A plain OpenAI "messages" array is read
-// too.
+// Saved conversations: JSON of schema quern.session/1, written whole with mode 0600. A plain OpenAI "messages" array is
+// read too.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct SavedSession {
   Conversation conversation;
   ChatSettings settings;  // sampling, max_tokens, stop, think; the rest keeps its defaults
   bool has_settings = false;
-  std::string created;    // RFC 3339, UTC
+  std::string created;  // RFC 3339, UTC
 };
 
 Json ToJson(const SavedSession& session);

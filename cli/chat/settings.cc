@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "quern/suggest.h"
+
 #include "cli/numbers.h"
 #include "cli/sampling_fields.h"
-#include "quern/suggest.h"
 
 namespace quern::cli {
 namespace {
@@ -27,7 +28,9 @@ constexpr Entry kEntries[] = {
     {"max-tokens",
      [](ChatSettings& s, std::string_view text) -> Status {
        QUERN_ASSIGN_OR_RETURN(const int64_t value, ParseInt(text));
-       if (value < -1) return Fail(Code::kInvalidArgument, "max-tokens is {}; allowed is -1 (until the context ends) and above", value);
+       if (value < -1)
+         return Fail(Code::kInvalidArgument, "max-tokens is {}; allowed is -1 (until the context ends) and above",
+                     value);
        s.max_tokens = value;
        return {};
      },
@@ -129,7 +132,8 @@ Status SetChatSetting(ChatSettings& settings, std::string_view name, std::string
   for (const SamplingField& field : SamplingFields()) names.emplace_back(field.name);
   auto failure = Fail(Code::kInvalidArgument, "unknown parameter {}", name);
   const std::vector<std::string> nearest = NearestNames(dashed, names);
-  return WithHint(std::move(failure), nearest.empty() ? "/set lists the parameters" : "did you mean " + nearest.front() + "?");
+  return WithHint(std::move(failure),
+                  nearest.empty() ? "/set lists the parameters" : "did you mean " + nearest.front() + "?");
 }
 
 std::vector<ShownSetting> ShowChatSettings(const ChatSettings& settings, const SamplingDefaults& model_defaults) {
@@ -139,7 +143,8 @@ std::vector<ShownSetting> ShowChatSettings(const ChatSettings& settings, const S
     const std::string value = field.show(settings.sampling);
     if (value.empty()) {
       const std::string inherited = FromModel(field.name, model_defaults);
-      shown.push_back({std::string(field.name), inherited, inherited.empty() || field.name == "seed" ? "default" : "model"});
+      shown.push_back(
+          {std::string(field.name), inherited, inherited.empty() || field.name == "seed" ? "default" : "model"});
     } else {
       shown.push_back({std::string(field.name), value, value == field.show(unset) ? "default" : "set"});
     }

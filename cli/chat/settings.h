@@ -5,8 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/status.h"
 #include "quern/generate.h"
+
+#include "cli/status.h"
 
 namespace quern::cli {
 
@@ -27,8 +28,8 @@ std::string_view NameOf(ThinkMode mode);
 std::string_view NameOf(ThinkingDisplay display);
 Result<ThinkingDisplay> ParseThinkingDisplay(std::string_view text);
 
-// Sets one by name ('-' or '_'). A bad value changes nothing and the error names the range; an unknown name gets the nearest.
-// `ctx` is not among them: it reloads the cache and belongs to the caller.
+// Sets one by name ('-' or '_'). A bad value changes nothing and the error names the range; an unknown name gets the
+// nearest. `ctx` is not among them: it reloads the cache and belongs to the caller.
 Status SetChatSetting(ChatSettings& settings, std::string_view name, std::string_view value);
 
 struct ShownSetting {

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/terminal/unicode.h"
 #include "quern/suggest.h"
+
+#include "cli/terminal/unicode.h"
 
 namespace quern::cli {
 namespace {
@@ -16,18 +17,21 @@ Result<SlashResult> Leave(ChatState&, std::string_view) { return SlashResult{.ne
 constexpr SlashCommand kCommands[] = {
     {"/help", "/?", "[NAME]", "list the commands, or explain one", "", Help},
     {"/bye", "/exit /quit", "", "leave; so does Ctrl-D on an empty line", "", Leave},
-    {"/clear", "", "", "forget the conversation", "Keeps the system message and the parameters; frees the cache.", slash::Clear},
+    {"/clear", "", "", "forget the conversation", "Keeps the system message and the parameters; frees the cache.",
+     slash::Clear},
     {"/system", "", "[TEXT|-]", "show, replace or remove (-) the system message",
      "Takes effect with the next message; the whole prompt is then evaluated again.", slash::System},
     {"/set", "", "[NAME VALUE]", "show or change parameters",
-     "All sampling parameters, max-tokens, stop, ctx, think, show-thinking, stats, wrap, context-policy. A bad value changes "
+     "All sampling parameters, max-tokens, stop, ctx, think, show-thinking, stats, wrap, context-policy. A bad value "
+     "changes "
      "nothing.",
      slash::Set},
     {"/show", "", "[model|params|template|memory|routes]", "information about the model", "", slash::Show},
     {"/context", "", "", "tokens used by the system message and each turn", "", slash::Context},
     {"/retry", "", "[SEED]", "drop the last answer and answer again", "", slash::Retry},
     {"/undo", "", "", "drop the last turn", "", slash::Undo},
-    {"/drop", "", "N", "drop the N oldest turns from the prompt", "They stay in the session file, marked.", slash::Drop},
+    {"/drop", "", "N", "drop the N oldest turns from the prompt", "They stay in the session file, marked.",
+     slash::Drop},
     {"/edit", "", "", "edit the last message in $VISUAL or $EDITOR and send it again", "", slash::Edit},
     {"/file", "", "PATH", "put a text file in front of the next message", "At most 1 MiB, UTF-8.", slash::File},
     {"/save", "", "[FILE]", "save the session", "Without FILE: the file of --session.", slash::Save},
@@ -50,7 +54,8 @@ bool HasName(const SlashCommand& command, std::string_view name) {
 }
 
 const SlashCommand* Find(std::string_view name) {
-  const auto found = std::find_if(std::begin(kCommands), std::end(kCommands), [&](const auto& c) { return HasName(c, name); });
+  const auto found =
+      std::find_if(std::begin(kCommands), std::end(kCommands), [&](const auto& c) { return HasName(c, name); });
   return found == std::end(kCommands) ? nullptr : found;
 }
 
@@ -77,11 +82,13 @@ Result<SlashResult> Help(ChatState& state, std::string_view arguments) {
   constexpr int kColumns = 30;
   for (const SlashCommand& command : kCommands) {
     const std::string left = fmt::format("{} {}", command.name, command.arguments);
-    const std::string gap = DisplayWidth(left) < kColumns ? FitColumns(left, kColumns) : left + "\n" + std::string(kColumns, ' ');
+    const std::string gap =
+        DisplayWidth(left) < kColumns ? FitColumns(left, kColumns) : left + "\n" + std::string(kColumns, ' ');
     text += fmt::format("{}{}\n", gap, command.summary);
   }
-  text += "\n\"\"\" begins and ends a message of several lines; \\ at the end of a line continues it.\n"
-          "//text sends /text. Ctrl-C stops an answer.\n";
+  text +=
+      "\n\"\"\" begins and ends a message of several lines; \\ at the end of a line continues it.\n"
+      "//text sends /text. Ctrl-C stops an answer.\n";
   state.view.Info(text);
   return SlashResult();
 }

@@ -18,9 +18,9 @@ struct SlashResult {
 };
 
 struct SlashCommand {
-  std::string_view name;      // "/set"
-  std::string_view aliases;   // "/exit /quit"; may be empty
-  std::string_view arguments; // "[NAME VALUE]"
+  std::string_view name;       // "/set"
+  std::string_view aliases;    // "/exit /quit"; may be empty
+  std::string_view arguments;  // "[NAME VALUE]"
   std::string_view summary, detail;
   Result<SlashResult> (*run)(ChatState& state, std::string_view arguments);
 };

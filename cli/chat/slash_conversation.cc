@@ -74,7 +74,8 @@ Result<SlashResult> Drop(ChatState& state, std::string_view arguments) {
   if (count < 1 || count > turns) {
     return Fail(Code::kInvalidArgument, "cannot drop {} turns; there are {}", count, turns);
   }
-  state.view.Notice(fmt::format("(dropped the {} oldest turns)", state.conversation.DropOldest(static_cast<int>(count))));
+  state.view.Notice(
+      fmt::format("(dropped the {} oldest turns)", state.conversation.DropOldest(static_cast<int>(count))));
   return SlashResult();
 }
 

@@ -1,8 +1,9 @@
+#include "quern/inspect.h"
+
 #include "cli/chat/slash_commands.h"
 #include "cli/model_flags.h"
 #include "cli/numbers.h"
 #include "cli/terminal/table.h"
-#include "quern/inspect.h"
 
 namespace quern::cli::slash {
 namespace {
@@ -12,7 +13,8 @@ Result<SlashResult> SetContext(ChatState& state, std::string_view value) {
   if (value != "max") {
     QUERN_ASSIGN_OR_RETURN(context, ParseInt(value));
     if (context < 1 || context > state.model->info().context_limit) {
-      return Fail(Code::kInvalidArgument, "ctx is {}; allowed is 1 to {} or max", value, state.model->info().context_limit);
+      return Fail(Code::kInvalidArgument, "ctx is {}; allowed is 1 to {} or max", value,
+                  state.model->info().context_limit);
     }
   }
   if (state.ask) {
@@ -63,7 +65,8 @@ std::string MemoryText(const ModelInfo& info) {
 
 std::string RoutesText(const Model& model) {
   Table table({"TENSOR", "TYPE", "KERNEL", "NUMERICS", "REASON"});
-  for (const Route& route : model.Routes()) table.Add({route.tensor, route.dtype, route.kernel, route.numerics, route.reason});
+  for (const Route& route : model.Routes())
+    table.Add({route.tensor, route.dtype, route.kernel, route.numerics, route.reason});
   return table.Text();
 }
 
@@ -75,7 +78,8 @@ Result<SlashResult> Set(ChatState& state, std::string_view arguments) {
     return SlashResult();
   }
   const size_t space = arguments.find_first_of(" \t");
-  if (space == std::string_view::npos) return Fail(Code::kInvalidArgument, "/set needs NAME VALUE; /set alone shows all");
+  if (space == std::string_view::npos)
+    return Fail(Code::kInvalidArgument, "/set needs NAME VALUE; /set alone shows all");
   const std::string_view name = arguments.substr(0, space);
   const std::string_view value = arguments.substr(arguments.find_first_not_of(" \t", space));
   if (name == "ctx") return SetContext(state, value);

@@ -30,7 +30,8 @@ std::string FormatEmptyAnswer(const GenerateResult& result) {
   const bool only_thinking =
       result.message.content.empty() && result.message.tool_calls.empty() && result.stats.thinking_tokens > 0;
   if (!only_thinking) return "";
-  return fmt::format("(no visible answer; {} thinking tokens; raise --max-tokens or /think off)", result.stats.thinking_tokens);
+  return fmt::format("(no visible answer; {} thinking tokens; raise --max-tokens or /think off)",
+                     result.stats.thinking_tokens);
 }
 
 void SessionTotals::Add(const GenerateStats& stats) {
@@ -44,9 +45,10 @@ void SessionTotals::Add(const GenerateStats& stats) {
 }
 
 std::string SessionTotals::Text() const {
-  return fmt::format("turns {}\nprompt tokens {} ({} cached)\ngenerated tokens {} ({} thinking)\nprompt time {:.2f} s\n"
-                     "decode time {:.2f} s\n",
-                     turns, prompt_tokens, cached_tokens, generated_tokens, thinking_tokens, prefill_seconds, decode_seconds);
+  return fmt::format(
+      "turns {}\nprompt tokens {} ({} cached)\ngenerated tokens {} ({} thinking)\nprompt time {:.2f} s\n"
+      "decode time {:.2f} s\n",
+      turns, prompt_tokens, cached_tokens, generated_tokens, thinking_tokens, prefill_seconds, decode_seconds);
 }
 
 }  // namespace quern::cli

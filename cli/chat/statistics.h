@@ -7,8 +7,8 @@
 
 namespace quern::cli {
 
-// "[214 tok · 52.3 tok/s · ttft 0.21 s · prompt 1043 (960 cached) @ 2310 tok/s · ctx 1257/8192 · stop]": rates are left out
-// below two tokens, the fallback counter when it is 0.
+// "[214 tok · 52.3 tok/s · ttft 0.21 s · prompt 1043 (960 cached) @ 2310 tok/s · ctx 1257/8192 · stop]": rates are left
+// out below two tokens, the fallback counter when it is 0.
 std::string FormatTurnLine(const GenerateResult& result);
 
 // "(no visible answer; ...)" when only thinking was produced; empty otherwise.

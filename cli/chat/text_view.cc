@@ -27,7 +27,9 @@ class TextView final : public ChatView {
 
   void OnDelta(const Delta& delta) override {
     switch (delta.kind) {
-      case Delta::Kind::kThinking: ShowThinking(delta); break;
+      case Delta::Kind::kThinking:
+        ShowThinking(delta);
+        break;
       case Delta::Kind::kText:
         EndThinking();
         stream_->Write(delta.text);
@@ -72,7 +74,8 @@ class TextView final : public ChatView {
       if (spinner_ && now - spun_ < kRedraw) return;
       spun_ = now;
       spinner_ = true;
-      in_.diagnostics.Raw("\r\x1b[K" + Dim(fmt::format("thinking… {} tokens", delta.num_tokens), in_.terminal.color_stderr));
+      in_.diagnostics.Raw("\r\x1b[K" +
+                          Dim(fmt::format("thinking… {} tokens", delta.num_tokens), in_.terminal.color_stderr));
     }
   }
 

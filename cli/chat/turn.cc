@@ -59,7 +59,8 @@ TurnOutcome RunTurn(ChatState& state, std::optional<uint64_t> seed) {
     state.conversation.AddAnswer(*result);
   }
   if (!state.session_path.empty()) {
-    if (Status saved = SaveSession(state.session_path, ToSaved(state)); !saved) outcome.error = std::move(saved).error();
+    if (Status saved = SaveSession(state.session_path, ToSaved(state)); !saved)
+      outcome.error = std::move(saved).error();
   }
   return outcome;
 }

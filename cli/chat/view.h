@@ -21,9 +21,9 @@ class ChatView {
   virtual void EndAnswer(const GenerateResult& result, const ChatSettings& settings) = 0;
   // The answer broke off with an error.
   virtual void AbandonAnswer() = 0;
-  virtual void Notice(std::string_view text) = 0;   // one line about what quern did by itself
-  virtual void Info(std::string_view text) = 0;     // what a command was asked for; several lines
-  virtual void Failure(const Error& error) = 0;     // of a command or turn that the chat survives
+  virtual void Notice(std::string_view text) = 0;  // one line about what quern did by itself
+  virtual void Info(std::string_view text) = 0;    // what a command was asked for; several lines
+  virtual void Failure(const Error& error) = 0;    // of a command or turn that the chat survives
 };
 
 std::unique_ptr<ChatView> MakeTextView(Invocation& in);

@@ -3,6 +3,9 @@
 
 #include <fstream>
 
+#include "quern/inspect.h"
+#include "quern/version.h"
+
 #include "cli/commands/bench_gate.h"
 #include "cli/commands/entries.h"
 #include "cli/interrupt.h"
@@ -10,8 +13,6 @@
 #include "cli/sampling_fields.h"
 #include "cli/terminal/table.h"
 #include "cli/text_input.h"
-#include "quern/inspect.h"
-#include "quern/version.h"
 
 namespace quern::cli {
 namespace {
@@ -134,8 +135,8 @@ class Bench final : public Command {
     Table table({"TEST", "DEPTH", "MEDIAN tok/s", "MIN", "MAX", "STDDEV", "OUTPUT"});
     const auto number = [](double value) { return fmt::format("{:.2f}", value); };
     for (const BenchRow& row : report.rows) {
-      table.Add({fmt::format("{}{}", row.kind, row.tokens), fmt::to_string(row.depth), number(row.median), number(row.min),
-                 number(row.max), number(row.stddev), row.output_hash.substr(0, 12)});
+      table.Add({fmt::format("{}{}", row.kind, row.tokens), fmt::to_string(row.depth), number(row.median),
+                 number(row.min), number(row.max), number(row.stddev), row.output_hash.substr(0, 12)});
     }
     Table compared({"TEST", "DEPTH", "RATIO", "INTERVAL"});
     for (const RowRatio& ratio : ratios) {
@@ -173,7 +174,9 @@ class Bench final : public Command {
 CommandEntry BenchCommand() {
   return {.name = "bench",
           .summary = "Measure prompt and decode speed",
-          .examples = "  quern bench gemma4:e2b -p 2051 -n 300 --json\n  quern bench gemma4:e2b --require 'tg.median>=10' --compare before.json",
+          .examples =
+              "  quern bench gemma4:e2b -p 2051 -n 300 --json\n  quern bench gemma4:e2b --require 'tg.median>=10' "
+              "--compare before.json",
           .make = [] { return std::unique_ptr<Command>(new Bench); }};
 }
 

@@ -78,8 +78,8 @@ Status CheckRequirement(const Requirement& requirement, const BenchReport& repor
     any = true;
     const double value = StatisticOf(row, requirement.statistic);
     if (Holds(value, requirement.comparison, requirement.bound)) continue;
-    return Fail(Code::kFailedPrecondition, "requirement {} does not hold: {}{} at depth {} has {} {:.2f}", requirement.text,
-                row.kind, row.tokens, row.depth, requirement.statistic, value);
+    return Fail(Code::kFailedPrecondition, "requirement {} does not hold: {}{} at depth {} has {} {:.2f}",
+                requirement.text, row.kind, row.tokens, row.depth, requirement.statistic, value);
   }
   if (!any) return Fail(Code::kFailedPrecondition, "requirement {} matches no measurement", requirement.text);
   return {};

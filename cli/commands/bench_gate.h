@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/json_text.h"
 #include "quern/bench.h"
+
+#include "cli/json_text.h"
 
 namespace quern::cli {
 
-// "tg.median>=100", "pp512.min>2000": kind, optionally the tokens; median, min, max or stddev; >=, <=, >, < or ==; a number.
+// "tg.median>=100", "pp512.min>2000": kind, optionally the tokens; median, min, max or stddev; >=, <=, >, < or ==; a
+// number.
 struct Requirement {
   std::string text, kind, statistic, comparison;
   int64_t tokens = 0;  // 0: every row of the kind

@@ -12,14 +12,15 @@ TEST(Requirement, ParsesKindTokensStatisticAndBound) {
   EXPECT_EQ(requirement.statistic, "min");
   EXPECT_EQ(requirement.comparison, ">=");
   EXPECT_EQ(requirement.bound, 2000.5);
-  for (const char* bad : {"", "tg", "tg.median", "tg.mean>1", "xx.median>1", "tg.median>>1", "tg.median>1x", "tg.median>nan",
-                          "tgx.median>1", "tg.median>=", "tg>1.median"}) {
+  for (const char* bad : {"", "tg", "tg.median", "tg.mean>1", "xx.median>1", "tg.median>>1", "tg.median>1x",
+                          "tg.median>nan", "tgx.median>1", "tg.median>=", "tg>1.median"}) {
     EXPECT_FALSE(ParseRequirement(bad)) << bad;
   }
 }
 
 TEST(Requirement, EveryMatchingRowMustHold) {
-  const BenchReport report{.rows = {{.kind = "tg", .tokens = 16, .median = 30}, {.kind = "tg", .tokens = 32, .median = 20}}};
+  const BenchReport report{
+      .rows = {{.kind = "tg", .tokens = 16, .median = 30}, {.kind = "tg", .tokens = 32, .median = 20}}};
   EXPECT_TRUE(CheckRequirement(*ParseRequirement("tg.median>=20"), report));
   EXPECT_TRUE(CheckRequirement(*ParseRequirement("tg16.median>25"), report));
   const Status failed = CheckRequirement(*ParseRequirement("tg.median>25"), report);
@@ -31,10 +32,13 @@ TEST(Requirement, EveryMatchingRowMustHold) {
 
 TEST(CompareBench, GivesRatioAndInterval) {
   const auto document = [](double median, double low, double high, const char* hash) {
-    return Json{{"schema", "quern.bench/1"},
-                {"model_sha256", hash},
-                {"options", 1},
-                {"rows", Json::array({{{"kind", "tg"}, {"tokens", 8}, {"depth", 0}, {"median", median}, {"min", low}, {"max", high}}})}};
+    return Json{
+        {"schema", "quern.bench/1"},
+        {"model_sha256", hash},
+        {"options", 1},
+        {"rows",
+         Json::array(
+             {{{"kind", "tg"}, {"tokens", 8}, {"depth", 0}, {"median", median}, {"min", low}, {"max", high}}})}};
   };
   const auto ratios = CompareBench(document(10, 8, 12, "a"), document(20, 18, 24, "a"));
   ASSERT_TRUE(ratios && ratios->size() == 1);

@@ -22,7 +22,8 @@ class Chat final : public Command {
     AddArgument(app, "MODEL", &model_, "model; default: default_model of the configuration, else the demo model");
     CLI::Option* text = AddText(app, "--system", &system_, "system message");
     Exclude(AddText(app, "--system-file", &system_file_, "read the system message from a file", "FILE"), text);
-    AddText(app, "--session", &session_, "load the conversation from FILE when it exists, save it after every turn", "FILE");
+    AddText(app, "--session", &session_, "load the conversation from FILE when it exists, save it after every turn",
+            "FILE");
     AddText(app, "--tools", &tools_, "tool declarations, a JSON array", "FILE");
     AddChoice(app, "--stats", &stats_, {{"on", "off"}}, "the statistics line after each answer");
     AddList(app, "--stop", &stop_, "end an answer before this text");
@@ -59,9 +60,10 @@ class Chat final : public Command {
     const std::string named = model_.empty() ? std::string(in.config.Get("general.default_model")) : model_;
     if (!named.empty()) return Resolve(in, named);
     QUERN_ASSIGN_OR_RETURN(const ModelFile demo, FindDemoModel());
-    view.Notice(fmt::format("{} is a tiny demo model that ships with quern and only shows that everything works; "
-                            "for a real one: quern chat ./model.gguf or quern chat gemma4:e2b",
-                            demo.reference));
+    view.Notice(
+        fmt::format("{} is a tiny demo model that ships with quern and only shows that everything works; "
+                    "for a real one: quern chat ./model.gguf or quern chat gemma4:e2b",
+                    demo.reference));
     return demo;
   }
 

@@ -1,12 +1,14 @@
-// quern __complete WORDS...: candidates for the last word, one per line. Reads local indexes only: no model file is opened.
+// quern __complete WORDS...: candidates for the last word, one per line. Reads local indexes only: no model file is
+// opened.
 #include <algorithm>
 #include <set>
 
 #include <CLI/CLI.hpp>
 
+#include "quern/alias.h"
+
 #include "cli/command_line.h"
 #include "cli/commands/entries.h"
-#include "quern/alias.h"
 
 namespace quern::cli {
 namespace {
@@ -46,8 +48,8 @@ class Complete final : public Command {
     bool has_model = false;
     for (size_t i = 0; i < words.size(); ++i) {
       const CLI::Option* option = FindFlag(*app, in.app, words[i]);
-      const bool value_follows = option != nullptr && option->get_items_expected_min() > 0 &&
-                                 words[i].find('=') == std::string::npos;
+      const bool value_follows =
+          option != nullptr && option->get_items_expected_min() > 0 && words[i].find('=') == std::string::npos;
       if (value_follows && i + 1 == words.size()) return ValuesOf(*option);
       if (value_follows) {
         ++i;
@@ -74,7 +76,8 @@ class Complete final : public Command {
 
   static const CLI::App* Subcommand(const CLI::App& app, const std::string& name) {
     const auto subs = app.get_subcommands([](const CLI::App*) { return true; });
-    const auto found = std::find_if(subs.begin(), subs.end(), [&](const CLI::App* sub) { return sub->check_name(name); });
+    const auto found =
+        std::find_if(subs.begin(), subs.end(), [&](const CLI::App* sub) { return sub->check_name(name); });
     return found == subs.end() ? nullptr : *found;
   }
 

@@ -5,8 +5,8 @@
 namespace quern::cli {
 namespace {
 
-// COMP_WORDBREAKS of bash contains ':', so "gemma4:e2b" is several words to it: the candidates must lose what stands in front
-// of the last colon of the word at the cursor.
+// COMP_WORDBREAKS of bash contains ':', so "gemma4:e2b" is several words to it: the candidates must lose what stands in
+// front of the last colon of the word at the cursor.
 constexpr std::string_view kBash = R"sh(# bash completion of quern: source <(quern completion bash)
 _quern() {
   local line="${COMP_LINE:0:COMP_POINT}" cur words
@@ -48,7 +48,8 @@ else
 fi
 )sh";
 
-constexpr std::string_view kFish = R"sh(# fish completion of quern: quern completion fish > ~/.config/fish/completions/quern.fish
+constexpr std::string_view kFish =
+    R"sh(# fish completion of quern: quern completion fish > ~/.config/fish/completions/quern.fish
 function __quern_complete
   set -l words (commandline -opc) (commandline -ct)
   $words[1] __complete $words[2..-1] 2>/dev/null
@@ -74,11 +75,12 @@ class Completion final : public Command {
 }  // namespace
 
 CommandEntry CompletionCommand() {
-  return {.name = "completion",
-          .summary = "Print the completion script of a shell",
-          .examples = "  source <(quern completion bash)\n  quern completion fish > ~/.config/fish/completions/quern.fish",
-          .runs_without_config = true,
-          .make = [] { return std::unique_ptr<Command>(new Completion); }};
+  return {
+      .name = "completion",
+      .summary = "Print the completion script of a shell",
+      .examples = "  source <(quern completion bash)\n  quern completion fish > ~/.config/fish/completions/quern.fish",
+      .runs_without_config = true,
+      .make = [] { return std::unique_ptr<Command>(new Completion); }};
 }
 
 }  // namespace quern::cli

@@ -118,7 +118,8 @@ class Quantize final : public Rewrite {
   void Configure(CLI::App& app, SettingFlags& settings) override {
     AddCommon(app, settings);
     Require(AddText(app, "--type", &type_, "type of the matrices: Q4_0, Q8_0, ...", "TYPE"));
-    AddList(app, "--tensor-type", &tensor_types_, "type of the tensors whose name matches; later ones win", "GLOB=TYPE");
+    AddList(app, "--tensor-type", &tensor_types_, "type of the tensors whose name matches; later ones win",
+            "GLOB=TYPE");
     AddText(app, "--imatrix", &imatrix_, "importance matrix", "FILE");
   }
 
@@ -137,15 +138,18 @@ class Quantize final : public Rewrite {
 CommandEntry ConvertCommand() {
   return {.name = "convert",
           .summary = "Write a model in another format",
-          .examples = "  quern convert ./gemma-4-E2B-it model.gguf --dtype BF16\n  quern convert model.gguf ./folder --to safetensors",
+          .examples =
+              "  quern convert ./gemma-4-E2B-it model.gguf --dtype BF16\n  quern convert model.gguf ./folder --to "
+              "safetensors",
           .make = [] { return std::unique_ptr<Command>(new Convert); }};
 }
 
 CommandEntry QuantizeCommand() {
   return {.name = "quantize",
           .summary = "Write a model with quantised matrices",
-          .examples = "  quern quantize ./gemma-4-E2B-it model-q4_0.gguf --type Q4_0\n"
-                      "  quern quantize model.gguf small.gguf --type Q4_0 --tensor-type 'blk.*.ffn_down.*=Q8_0' --dry-run",
+          .examples =
+              "  quern quantize ./gemma-4-E2B-it model-q4_0.gguf --type Q4_0\n"
+              "  quern quantize model.gguf small.gguf --type Q4_0 --tensor-type 'blk.*.ffn_down.*=Q8_0' --dry-run",
           .make = [] { return std::unique_ptr<Command>(new Quantize); }};
 }
 

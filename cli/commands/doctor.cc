@@ -6,10 +6,11 @@
 
 #include <langinfo.h>
 
+#include "quern/version.h"
+
 #include "cli/commands/entries.h"
 #include "cli/json_text.h"
 #include "cli/terminal/unicode.h"
-#include "quern/version.h"
 
 namespace quern::cli {
 namespace {
@@ -63,7 +64,8 @@ class Doctor final : public Command {
     Json list = Json::array();
     for (const DoctorCheck& check : checks) {
       failed |= check.state == State::kFail;
-      list.push_back({{"name", check.name}, {"state", NameOf(check.state)}, {"detail", check.detail}, {"remedy", check.remedy}});
+      list.push_back(
+          {{"name", check.name}, {"state", NameOf(check.state)}, {"detail", check.detail}, {"remedy", check.remedy}});
       if (!in.json) PrintCheck(in, check);
     }
     if (in.json) {

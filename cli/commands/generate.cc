@@ -21,7 +21,8 @@ class GenerateText final : public Command {
     AddInt(app, "--n", &num_answers_, 1, 64, "answers; with --seed S they use S, S+1, ...");
     AddSwitch(app, "--echo", &echo_, "print the prompt in front of the answer");
     AddSwitch(app, "--stats", &stats_, "statistics on stderr");
-    AddText(app, "--batch", &batch_, "one request per line: {\"prompt\" or \"messages\", \"id\"?}; one answer per line", "FILE");
+    AddText(app, "--batch", &batch_, "one request per line: {\"prompt\" or \"messages\", \"id\"?}; one answer per line",
+            "FILE");
     model_flags_.Add(app, settings);
     missing_.Add(app, {"--json-schema", "", "constrained output"});
     missing_.Add(app, {"--grammar", "", "constrained output"});
@@ -72,10 +73,10 @@ class GenerateText final : public Command {
   }
 
   static void PrintStats(Invocation& in, const GenerateResult& result) {
-    in.diagnostics.Notice(fmt::format(
-        "{} tokens, {:.1f} tok/s, first after {:.2f} s, prompt {} at {:.0f} tok/s, seed {}, {}", result.stats.generated_tokens,
-        DecodeRate(result.stats), result.stats.first_token_seconds, result.stats.prompt_tokens, PromptRate(result.stats),
-        result.seed, NameOf(result.finish)));
+    in.diagnostics.Notice(
+        fmt::format("{} tokens, {:.1f} tok/s, first after {:.2f} s, prompt {} at {:.0f} tok/s, seed {}, {}",
+                    result.stats.generated_tokens, DecodeRate(result.stats), result.stats.first_token_seconds,
+                    result.stats.prompt_tokens, PromptRate(result.stats), result.seed, NameOf(result.finish)));
   }
 
   static Json LogprobsJson(const GenerateResult& result) {
@@ -89,12 +90,8 @@ class GenerateText final : public Command {
   }
 
   Json ChoiceJson(const GenerateResult& result, size_t index) const {
-    Json choice = {{"index", index},
-                   {"message", ToJson(result.message)},
-                   {"finish_reason", NameOf(result.finish)},
-                   {"seed", result.seed},
-                   {"usage", UsageJson(result.stats)},
-                   {"timings", TimingsJson(result.stats)}};
+    Json choice = {{"index", index},      {"message", ToJson(result.message)}, {"finish_reason", NameOf(result.finish)},
+                   {"seed", result.seed}, {"usage", UsageJson(result.stats)},  {"timings", TimingsJson(result.stats)}};
     if (!result.logprobs.empty()) choice["logprobs"] = LogprobsJson(result);
     return choice;
   }
@@ -115,7 +112,8 @@ class GenerateText final : public Command {
       GenerateRequest request = request_flags_.WithMessages(base, line.messages);
       StopScope stop;
       request.cancel = &StopRequested();
-      QUERN_ASSIGN_OR_RETURN(const GenerateResult result, Generate(model, nullptr, request, [](const Delta&) { return true; }));
+      QUERN_ASSIGN_OR_RETURN(const GenerateResult result,
+                             Generate(model, nullptr, request, [](const Delta&) { return true; }));
       Json answer = {{"type", "answer"}, {"line", line.number}};
       if (!line.id.is_null()) answer["id"] = line.id;
       answer.update(ChoiceJson(result, 0));
@@ -140,8 +138,9 @@ CommandEntry GenerateCommand() {
   return {.name = "generate",
           .alias = "run",
           .summary = "Answer one prompt",
-          .examples = "  quern generate gemma4:e2b -p \"Why is the sky blue?\"\n"
-                      "  echo \"Summarise: ...\" | quern generate gemma4:e4b -f - --max-tokens 200",
+          .examples =
+              "  quern generate gemma4:e2b -p \"Why is the sky blue?\"\n"
+              "  echo \"Summarise: ...\" | quern generate gemma4:e4b -f - --max-tokens 200",
           .make = [] { return std::unique_ptr<Command>(new GenerateText); }};
 }
 

@@ -57,7 +57,8 @@ Result<GenerateRequest> RequestFlags::BuildWithoutPrompt(const Invocation& in) c
   return request;
 }
 
-GenerateRequest RequestFlags::WithMessages(const GenerateRequest& base, const std::vector<ChatMessage>& messages) const {
+GenerateRequest RequestFlags::WithMessages(const GenerateRequest& base,
+                                           const std::vector<ChatMessage>& messages) const {
   GenerateRequest request = base;
   if (raw_) {
     request.text = messages.back().content;

@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "quern/generate.h"
+
 #include "cli/flags.h"
 #include "cli/invocation.h"
 #include "cli/json_text.h"
-#include "quern/generate.h"
 
 namespace quern::cli {
 

@@ -1,17 +1,20 @@
 // quern help: commands and topics.
 #include <CLI/CLI.hpp>
 
+#include "quern/suggest.h"
+
 #include "cli/commands/entries.h"
 #include "cli/json_text.h"
 #include "cli/terminal/table.h"
-#include "quern/suggest.h"
 
 namespace quern::cli {
 namespace {
 
 class Help final : public Command {
  public:
-  void Configure(CLI::App& app, SettingFlags&) override { AddArgument(app, "TOPIC", &topic_, "a command, or exit-codes"); }
+  void Configure(CLI::App& app, SettingFlags&) override {
+    AddArgument(app, "TOPIC", &topic_, "a command, or exit-codes");
+  }
 
   Result<ExitCode> Run(Invocation& in) override {
     if (topic_ == "exit-codes") {
@@ -38,8 +41,9 @@ class Help final : public Command {
       if (!entry.hidden) topics.emplace_back(entry.name);
     }
     const std::vector<std::string> nearest = NearestNames(topic_, topics);
-    return WithHint(Fail(Code::kInvalidArgument, "no help on \"{}\"", topic_),
-                    nearest.empty() ? "quern --help lists the commands" : fmt::format("did you mean {}?", nearest.front()));
+    return WithHint(
+        Fail(Code::kInvalidArgument, "no help on \"{}\"", topic_),
+        nearest.empty() ? "quern --help lists the commands" : fmt::format("did you mean {}?", nearest.front()));
   }
 
   static void PrintExitCodes(Invocation& in) {

@@ -20,7 +20,8 @@ std::string Date(int64_t unix_s) {
 class List final : public Command {
  public:
   void Configure(CLI::App& app, SettingFlags&) override {
-    AddChoice(app, "--task", &task_, {{"generate", "embed", "extract", "draft", "adapter"}}, "only models for this task");
+    AddChoice(app, "--task", &task_, {{"generate", "embed", "extract", "draft", "adapter"}},
+              "only models for this task");
     AddSwitch(app, "--all", &all_, "partial downloads too");
   }
 

@@ -52,11 +52,16 @@ class Perplexity final : public Command {
   void Print(Invocation& in, const PerplexityResult& result, const PerplexityOptions& options) const {
     const int64_t stride = options.stride > 0 ? options.stride : options.context;
     if (in.json) {
-      Json document = {{"schema", "quern.perplexity/1"},     {"model", model_},
-                       {"perplexity", result.perplexity},    {"standard_error", result.standard_error},
-                       {"scored_tokens", result.scored_tokens}, {"chunks", result.chunks},
-                       {"context", options.context},         {"stride", stride},
-                       {"score_from", options.context / 2},  {"seconds", result.seconds}};
+      Json document = {{"schema", "quern.perplexity/1"},
+                       {"model", model_},
+                       {"perplexity", result.perplexity},
+                       {"standard_error", result.standard_error},
+                       {"scored_tokens", result.scored_tokens},
+                       {"chunks", result.chunks},
+                       {"context", options.context},
+                       {"stride", stride},
+                       {"score_from", options.context / 2},
+                       {"seconds", result.seconds}};
       if (!kl_base_.empty()) {
         document["mean_kl"] = result.mean_kl;
         document["top1_agreement"] = result.top1_agreement;
@@ -64,10 +69,11 @@ class Perplexity final : public Command {
       in.out.Write(DumpPretty(document) + "\n");
       return;
     }
-    in.diagnostics.Notice(fmt::format(
-        "chunks of {} tokens every {}, <bos> in place of the first; scored from token {} of each chunk, given the earlier ones; "
-        "perplexity = exp(mean negative log-likelihood)",
-        options.context, stride, options.context / 2));
+    in.diagnostics.Notice(
+        fmt::format("chunks of {} tokens every {}, <bos> in place of the first; scored from token {} of each chunk, "
+                    "given the earlier ones; "
+                    "perplexity = exp(mean negative log-likelihood)",
+                    options.context, stride, options.context / 2));
     in.out.Print("perplexity {:.4f} +/- {:.4f} ({} tokens in {} chunks, {:.1f} s)\n", result.perplexity,
                  result.standard_error, result.scored_tokens, result.chunks, result.seconds);
     if (!kl_base_.empty()) {
@@ -85,8 +91,9 @@ class Perplexity final : public Command {
 CommandEntry PerplexityCommand() {
   return {.name = "perplexity",
           .summary = "Measure how well a model predicts a text",
-          .examples = "  quern perplexity gemma4:e2b -f wiki.test.raw --ctx 512\n"
-                      "  quern perplexity small.gguf -f wiki.test.raw --kl-base full.kld",
+          .examples =
+              "  quern perplexity gemma4:e2b -f wiki.test.raw --ctx 512\n"
+              "  quern perplexity small.gguf -f wiki.test.raw --kl-base full.kld",
           .make = [] { return std::unique_ptr<Command>(new Perplexity); }};
 }
 

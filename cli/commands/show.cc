@@ -1,12 +1,13 @@
 // quern show: what a model file holds, from its headers alone.
 #include <fnmatch.h>
 
+#include "quern/inspect.h"
+
 #include "cli/commands/entries.h"
 #include "cli/json_text.h"
 #include "cli/model_flags.h"
 #include "cli/terminal/table.h"
 #include "cli/terminal/unicode.h"
-#include "quern/inspect.h"
 
 namespace quern::cli {
 namespace {
@@ -19,8 +20,8 @@ class Show final : public Command {
     Require(AddArgument(app, "REF", &reference_, "model"));
     metadata_option_ =
         MakeValueOptional(AddText(app, "--metadata", &metadata_key_, "all metadata, or one KEY in full", "[KEY]"));
-    tensors_option_ = 
-        MakeValueOptional(AddText(app, "--tensors", &tensor_glob_, "the tensors, or those whose name matches GLOB", "[GLOB]"));
+    tensors_option_ = MakeValueOptional(
+        AddText(app, "--tensors", &tensor_glob_, "the tensors, or those whose name matches GLOB", "[GLOB]"));
     AddSwitch(app, "--template", &template_, "the chat template");
     AddSwitch(app, "--license", &license_, "the license");
     AddSwitch(app, "--memory", &memory_, "memory needed at --ctx for --parallel sequences");
@@ -76,11 +77,16 @@ class Show final : public Command {
   }
 
   std::string Summary(const InspectedModel& model, Json& document) const {
-    document = {{"reference", reference_},       {"path", file_.path},
-                {"format", model.format},        {"architecture", model.architecture},
-                {"name", model.name},            {"quantization", model.quantization},
-                {"support", model.support},      {"num_parameters", model.num_parameters},
-                {"file_bytes", model.file_bytes}, {"facts", Json::object()}};
+    document = {{"reference", reference_},
+                {"path", file_.path},
+                {"format", model.format},
+                {"architecture", model.architecture},
+                {"name", model.name},
+                {"quantization", model.quantization},
+                {"support", model.support},
+                {"num_parameters", model.num_parameters},
+                {"file_bytes", model.file_bytes},
+                {"facts", Json::object()}};
     Table table({"name", Visible(model.name)});
     table.Add({"path", file_.path});
     table.Add({"format", model.format});
@@ -130,9 +136,12 @@ class Show final : public Command {
     const int64_t context = in.config.GetInt("generation.context");
     QUERN_ASSIGN_OR_RETURN(const MemoryNeed need, EstimateMemory(file_, context, static_cast<int>(parallel_)));
     const int64_t total = need.packed_bytes + need.cache_bytes + need.scratch_bytes;
-    document["memory"] = {{"weight_bytes", need.weight_bytes},   {"packed_bytes", need.packed_bytes},
-                          {"cache_bytes", need.cache_bytes},     {"scratch_bytes", need.scratch_bytes},
-                          {"sequences", parallel_},              {"total_bytes", total}};
+    document["memory"] = {{"weight_bytes", need.weight_bytes},
+                          {"packed_bytes", need.packed_bytes},
+                          {"cache_bytes", need.cache_bytes},
+                          {"scratch_bytes", need.scratch_bytes},
+                          {"sequences", parallel_},
+                          {"total_bytes", total}};
     Table table({"weights in the file", FormatBytes(need.weight_bytes)});
     table.Add({"weights in memory", FormatBytes(need.packed_bytes)});
     table.Add({fmt::format("cache of {} sequence(s)", parallel_), FormatBytes(need.cache_bytes)});

@@ -1,4 +1,6 @@
 // quern tokenize, quern detokenize: text to token ids and back, without loading weights.
+#include "quern/tokenize.h"
+
 #include <vector>
 
 #include "cli/commands/entries.h"
@@ -6,9 +8,8 @@
 #include "cli/messages_json.h"
 #include "cli/model_flags.h"
 #include "cli/numbers.h"
-#include "cli/text_input.h"
 #include "cli/terminal/unicode.h"
-#include "quern/tokenize.h"
+#include "cli/text_input.h"
 
 namespace quern::cli {
 namespace {
@@ -78,7 +79,8 @@ class Detokenize final : public Command {
   void Configure(CLI::App& app, SettingFlags&) override {
     Require(AddArgument(app, "MODEL", &model_, "model"));
     AddArguments(app, "IDS", &words_, "token ids; none: read from standard input or -f");
-    AddText(app, "-f,--file", &file_, "read ids from a file, separated by white space or commas; - is standard input", "FILE");
+    AddText(app, "-f,--file", &file_, "read ids from a file, separated by white space or commas; - is standard input",
+            "FILE");
     AddSwitch(app, "--special", &special_, "show special tokens by name");
   }
 
@@ -123,16 +125,20 @@ class Detokenize final : public Command {
 }  // namespace
 
 CommandEntry TokenizeCommand() {
-  return {.name = "tokenize",
-          .summary = "Print the token ids and pieces of a text",
-          .examples = "  quern tokenize gemma4:e2b -p \"Hello, world\"\n  quern tokenize gemma4:e2b --chat --json -f prompt.txt",
-          .make = [] { return std::unique_ptr<Command>(new Tokenize); }};
+  return {
+      .name = "tokenize",
+      .summary = "Print the token ids and pieces of a text",
+      .examples =
+          "  quern tokenize gemma4:e2b -p \"Hello, world\"\n  quern tokenize gemma4:e2b --chat --json -f prompt.txt",
+      .make = [] { return std::unique_ptr<Command>(new Tokenize); }};
 }
 
 CommandEntry DetokenizeCommand() {
   return {.name = "detokenize",
           .summary = "Print the text of token ids",
-          .examples = "  quern detokenize gemma4:e2b 2 9259 1902\n  quern tokenize gemma4:e2b -p Hi | cut -f1 | quern detokenize gemma4:e2b",
+          .examples =
+              "  quern detokenize gemma4:e2b 2 9259 1902\n  quern tokenize gemma4:e2b -p Hi | cut -f1 | quern "
+              "detokenize gemma4:e2b",
           .make = [] { return std::unique_ptr<Command>(new Detokenize); }};
 }
 

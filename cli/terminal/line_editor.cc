@@ -9,9 +9,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "quern/version.h"
+
 #include "cli/interrupt.h"
 #include "cli/terminal/unicode.h"
-#include "quern/version.h"
 
 namespace quern::cli {
 namespace {
@@ -88,14 +89,15 @@ struct LineEditor::State {
       const ssize_t got = read(STDIN_FILENO, &byte, 1);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return 0;
+      // Bytes that are not UTF-8 are dropped; a byte that cannot continue a character may begin the next one.
+      if (!state.bytes.empty() && (static_cast<unsigned char>(byte) & 0xC0) != 0x80) state.bytes.clear();
       state.bytes += byte;
-      const CodePoint point = DecodeFirst(state.bytes);
-      constexpr size_t kLongestCharacter = 4;
       const auto lead = static_cast<unsigned char>(state.bytes.front());
-      const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-      if (!point.valid && state.bytes.size() < length && state.bytes.size() < kLongestCharacter) continue;
+      const size_t length = lead < 0x80 ? 1 : lead < 0xC2 || lead > 0xF4 ? 0 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+      if (state.bytes.size() < length) continue;
+      const CodePoint point = DecodeFirst(state.bytes);
       state.bytes.clear();
-      if (!point.valid) continue;  // not UTF-8: dropped
+      if (length == 0 || !point.valid) continue;
       *out = static_cast<wchar_t>(point.value);
       return 1;
     }
@@ -161,7 +163,8 @@ Result<std::unique_ptr<LineEditor>> LineEditor::Create(std::span<const std::stri
   auto state = std::make_unique<State>();
   state->editor = el_init(std::string(kProductName).c_str(), stdin, stderr, stderr);
   state->history = history_winit();
-  if (state->editor == nullptr || state->history == nullptr) return Fail(Code::kInternal, "the line editor cannot start");
+  if (state->editor == nullptr || state->history == nullptr)
+    return Fail(Code::kInternal, "the line editor cannot start");
   EditLine* editor = state->editor;
   HistEventW event;
   history_w(state->history, &event, H_SETSIZE, kHistoryEntries);

@@ -1,5 +1,5 @@
-// A line of input edited on the terminal through libedit: emacs keys, arrows, Ctrl-R, Ctrl-L, wide characters, bracketed paste.
-// The prompt and the echo go to stderr. One editor per process, main thread; needs a UTF-8 LC_CTYPE.
+// A line of input edited on the terminal through libedit: emacs keys, arrows, Ctrl-R, Ctrl-L, wide characters,
+// bracketed paste. The prompt and the echo go to stderr. One editor per process, main thread; needs a UTF-8 LC_CTYPE.
 #pragma once
 
 #include <memory>

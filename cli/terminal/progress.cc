@@ -19,7 +19,8 @@ constexpr int kPlainPercent = 10;
 
 int Percent(const Progress& progress) {
   if (progress.total <= 0) return 0;
-  return static_cast<int>(std::clamp<int64_t>(progress.done, 0, progress.total) * 100.0 / static_cast<double>(progress.total));
+  return static_cast<int>(std::clamp<int64_t>(progress.done, 0, progress.total) * 100.0 /
+                          static_cast<double>(progress.total));
 }
 
 std::string FormatEta(double seconds) {
@@ -61,7 +62,8 @@ std::string FormatBar(std::string_view name, const Progress& progress, double by
   std::string line = FitColumns(label, kLabelColumns) + " ";
   if (progress.total > 0 && bar >= kSmallestBar) {
     const int filled = bar * Percent(progress) / 100;
-    line += "[" + std::string(static_cast<size_t>(filled), '#') + std::string(static_cast<size_t>(bar - filled), '.') + "] ";
+    line += "[" + std::string(static_cast<size_t>(filled), '#') + std::string(static_cast<size_t>(bar - filled), '.') +
+            "] ";
   }
   line += numbers + tail;
   if (DisplayWidth(line) <= width) return line;

@@ -1,6 +1,6 @@
-// Progress of one long operation on stderr. Bar: redrawn at most 10 times a second, fitted to the window. Plain: a line at 0 %,
-// then every 10 % or 5 s (whichever is rarer), and at 100 %. Json: one object per event, as rarely as plain. Operations under
-// half a second show nothing.
+// Progress of one long operation on stderr. Bar: redrawn at most 10 times a second, fitted to the window. Plain: a line
+// at 0 %, then every 10 % or 5 s (whichever is rarer), and at 100 %. Json: one object per event, as rarely as plain.
+// Operations under half a second show nothing.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ namespace quern::cli {
 
 enum class ProgressMode : uint8_t { kNone, kPlain, kBar, kJson };
 
-// One line of at most `width` columns: name, stage, bar, percent, bytes, rate and time left, least important dropped first.
-// bytes_per_second < 0: not known.
+// One line of at most `width` columns: name, stage, bar, percent, bytes, rate and time left, least important dropped
+// first. bytes_per_second < 0: not known.
 std::string FormatBar(std::string_view name, const Progress& progress, double bytes_per_second, int width);
 std::string FormatBytes(int64_t bytes);  // "1.5 GiB"
 
@@ -25,7 +25,7 @@ class ProgressDisplay {
   using Clock = std::chrono::steady_clock;
   struct Options {
     ProgressMode mode = ProgressMode::kNone;
-    std::function<void(std::string_view)> write;         // to stderr
+    std::function<void(std::string_view)> write;  // to stderr
     std::function<int()> width;
     std::function<Clock::time_point()> now = Clock::now;  // replaced in tests
   };

@@ -1,5 +1,5 @@
-// What is known about the three standard streams: terminals or not, width, colour. Values read once; width is asked again on
-// every call since windows are resized.
+// What is known about the three standard streams: terminals or not, width, colour. Values read once; width is asked
+// again on every call since windows are resized.
 #pragma once
 
 #include <cstdint>

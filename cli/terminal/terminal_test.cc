@@ -24,12 +24,14 @@ TEST(WantsColor, FollowsThePublishedOrder) {
   EXPECT_TRUE(WantsColor({.is_terminal = true}));
   EXPECT_FALSE(WantsColor({.is_terminal = false}));
   EXPECT_FALSE(WantsColor({.no_color = "1", .is_terminal = true}));
-  EXPECT_FALSE(WantsColor({.mode = ColorMode::kAlways, .no_color = "1", .is_terminal = true})) << "from the environment";
+  EXPECT_FALSE(WantsColor({.mode = ColorMode::kAlways, .no_color = "1", .is_terminal = true}))
+      << "from the environment";
   EXPECT_TRUE(WantsColor({.mode = ColorMode::kAlways, .mode_is_flag = true, .no_color = "1"}));
   EXPECT_TRUE(WantsColor({.clicolor_force = "1"}));
   EXPECT_FALSE(WantsColor({.clicolor_force = "0"}));
   EXPECT_FALSE(WantsColor({.clicolor_force = "1", .term = "dumb", .is_terminal = true}));
-  EXPECT_FALSE(WantsColor({.mode = ColorMode::kNever, .mode_is_flag = true, .clicolor_force = "1", .is_terminal = true}));
+  EXPECT_FALSE(
+      WantsColor({.mode = ColorMode::kNever, .mode_is_flag = true, .clicolor_force = "1", .is_terminal = true}));
 }
 
 TEST_F(Unicode, FindsTheFirstBadByte) {
@@ -65,12 +67,13 @@ TEST_F(Unicode, MeasuresAndCutsByColumns) {
 }
 
 // What a terminal of `columns` shows after the bytes: understands only what TextStream writes.
-std::vector<std::string> Screen(const std::string& bytes) {
+std::vector<std::string> Screen(const std::string& bytes, size_t columns) {
   std::vector<std::string> lines = {""};
   size_t cursor = 0;
   for (size_t at = 0; at < bytes.size();) {
     if (bytes[at] == '\x1b') {
       const size_t end = bytes.find_first_of("DK", at);
+      cursor = std::min(cursor, columns - 1);  // after the last column the cursor still stands on it
       if (bytes[end] == 'D') cursor -= static_cast<size_t>(std::stoi(bytes.substr(at + 2, end - at - 2)));
       if (bytes[end] == 'K') lines.back().resize(cursor);
       at = end + 1;
@@ -109,14 +112,14 @@ TEST_F(Unicode, WrapsBetweenWordsHoweverTheTextIsCut) {
   std::vector<std::string> letters;
   for (const char c : text) letters.emplace_back(1, c);
   for (const auto& segments : {std::vector<std::string>{text}, letters}) {
-    std::vector<std::string> lines = Screen(Streamed(segments, 21));
+    std::vector<std::string> lines = Screen(Streamed(segments, 21), 21);
     for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
     EXPECT_EQ(lines, expected);
   }
 }
 
 TEST_F(Unicode, BreaksOnlyWordsLongerThanALine) {
-  const std::vector<std::string> lines = Screen(Streamed({"aaaaaaaaaaaaaaaaaaaaaaaaa bb"}, 20));
+  const std::vector<std::string> lines = Screen(Streamed({"aaaaaaaaaaaaaaaaaaaaaaaaa bb"}, 20), 20);
   EXPECT_EQ(lines[0], std::string(20, 'a'));
   EXPECT_EQ(lines[1], "aaaaa bb");
 }
@@ -168,7 +171,8 @@ TEST(ProgressDisplay, RedrawsAtMostTenTimesASecondAndCleansUp) {
       clock.Pass(10);
     }
   }
-  EXPECT_EQ(std::count(clock.written.begin(), clock.written.end(), '\r'), 11) << "ten drawings in a second and the clean-up";
+  EXPECT_EQ(std::count(clock.written.begin(), clock.written.end(), '\r'), 11)
+      << "ten drawings in a second and the clean-up";
   EXPECT_TRUE(clock.written.ends_with("\r\x1b[K"));
 }
 

@@ -1,5 +1,5 @@
-// Model text on its way to stdout. On a terminal: control characters are made visible, words are wrapped at the width without
-// being broken and every segment appears at once. Elsewhere the bytes pass through unchanged.
+// Model text on its way to stdout. On a terminal: control characters are made visible, words are wrapped at the width
+// without being broken and every segment appears at once. Elsewhere the bytes pass through unchanged.
 #pragma once
 
 #include <functional>

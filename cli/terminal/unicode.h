@@ -10,8 +10,8 @@
 namespace quern::cli {
 
 struct CodePoint {
-  char32_t value = 0;   // U+FFFD when the bytes are not UTF-8
-  size_t num_bytes = 0; // consumed; 0 at the end of the text
+  char32_t value = 0;    // U+FFFD when the bytes are not UTF-8
+  size_t num_bytes = 0;  // consumed; 0 at the end of the text
   bool valid = true;
 };
 // The code point at the start of text. Overlong forms, surrogates and stray bytes consume one byte and are not valid.

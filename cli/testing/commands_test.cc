@@ -1,4 +1,5 @@
-// The built program, command by command, through pipes: exit codes, streams, and that --json leaves nothing but JSON on stdout.
+// The built program, command by command, through pipes: exit codes, streams, and that --json leaves nothing but JSON on
+// stdout.
 #include <csignal>
 
 #include <gmock/gmock.h>
@@ -19,7 +20,9 @@ using Words = std::vector<std::string>;
 
 class Commands : public ::testing::Test {
  protected:
-  Finished Run(const Words& words, const PipeOptions& options = {}) { return RunProgram(words, scratch_.Variables(), options); }
+  Finished Run(const Words& words, const PipeOptions& options = {}) {
+    return RunProgram(words, scratch_.Variables(), options);
+  }
   Finished RunWith(Environment extra, const Words& words) {
     Environment variables = scratch_.Variables();
     for (const auto& [name, value] : extra) variables[name] = value;
@@ -72,7 +75,8 @@ TEST_F(Commands, NumbersAreFiniteWholeAndInRange) {
   }
   EXPECT_EQ(Run({"generate", "fake", "-p", "x", "--memory-budget", "4Q"}).status, 2);
   EXPECT_EQ(Run({"generate", "fake", "-p", "x", "--kv-type", "q4"}).status, 2);
-  EXPECT_EQ(Run({"generate", "fake", "-p", "x", "--memory-budget", "4GiB", "--ctx", "max", "--max-tokens", "-1"}).status, 0);
+  EXPECT_EQ(
+      Run({"generate", "fake", "-p", "x", "--memory-budget", "4GiB", "--ctx", "max", "--max-tokens", "-1"}).status, 0);
 }
 
 TEST_F(Commands, TheLastOfARepeatedFlagWinsAndListsCollect) {
@@ -101,22 +105,43 @@ TEST_F(Commands, EachFailureHasItsExitCode) {
     EXPECT_EQ(refused.status, 7) << flag;
     EXPECT_THAT(refused.err, HasSubstr("not in this build yet"));
   }
-  EXPECT_EQ(Run({"generate", "fake", "-p", "x", "--draft", "none", "--residency", "auto"}).status, 0) << "neutral values";
+  EXPECT_EQ(Run({"generate", "fake", "-p", "x", "--draft", "none", "--residency", "auto"}).status, 0)
+      << "neutral values";
   EXPECT_EQ(Run({"chat", "--server", "http://localhost"}).status, 7);
 }
 
 TEST_F(Commands, JsonPutsNothingButJsonOnStdout) {
   const std::string text = scratch_.Write("text.txt", "one two three");
-  const std::string batch = scratch_.Write("batch.jsonl", "{\"prompt\": \"a\", \"id\": 7}\n\n{\"messages\": [{\"role\": \"user\", \"content\": \"b\"}]}\n");
-  const std::vector<Words> commands = {
-      {"--version"}, {"generate", "fake", "-p", "hi", "--n", "2", "--logprobs", "1"}, {"generate", "fake", "--batch", batch},
-      {"tokenize", "fake", "-p", "hi"}, {"detokenize", "fake", "2", "114"}, {"show", "fake", "--memory", "--tensors", "--sha256"},
-      {"list", "--all"}, {"alias", "list"}, {"alias", "set", "mine", "fake"}, {"alias", "rm", "mine"},
-      {"convert", "fake", "out"}, {"quantize", "fake", "out", "--type", "Q4_0", "--dry-run"},
-      {"perplexity", "fake", "-f", text}, {"bench", "fake"}, {"doctor"}, {"config", "show", "--origin"}, {"config", "check"},
-      {"config", "path"}, {"config", "schema"}, {"completion", "bash"}, {"help", "exit-codes"}, {"help", "chat"}, {"chat", "fake"},
-      // and failures
-      {"generate", "missing", "-p", "x"}, {"generate", "fake", "--bogus"}, {"nonsense"}, {"bench", "fake", "--require", "tg.min>99"}};
+  const std::string batch = scratch_.Write(
+      "batch.jsonl", "{\"prompt\": \"a\", \"id\": 7}\n\n{\"messages\": [{\"role\": \"user\", \"content\": \"b\"}]}\n");
+  const std::vector<Words> commands = {{"--version"},
+                                       {"generate", "fake", "-p", "hi", "--n", "2", "--logprobs", "1"},
+                                       {"generate", "fake", "--batch", batch},
+                                       {"tokenize", "fake", "-p", "hi"},
+                                       {"detokenize", "fake", "2", "114"},
+                                       {"show", "fake", "--memory", "--tensors", "--sha256"},
+                                       {"list", "--all"},
+                                       {"alias", "list"},
+                                       {"alias", "set", "mine", "fake"},
+                                       {"alias", "rm", "mine"},
+                                       {"convert", "fake", "out"},
+                                       {"quantize", "fake", "out", "--type", "Q4_0", "--dry-run"},
+                                       {"perplexity", "fake", "-f", text},
+                                       {"bench", "fake"},
+                                       {"doctor"},
+                                       {"config", "show", "--origin"},
+                                       {"config", "check"},
+                                       {"config", "path"},
+                                       {"config", "schema"},
+                                       {"completion", "bash"},
+                                       {"help", "exit-codes"},
+                                       {"help", "chat"},
+                                       {"chat", "fake"},
+                                       // and failures
+                                       {"generate", "missing", "-p", "x"},
+                                       {"generate", "fake", "--bogus"},
+                                       {"nonsense"},
+                                       {"bench", "fake", "--require", "tg.min>99"}};
   for (Words words : commands) {
     words.push_back("--json");
     const Finished run = Run(words, {.input = "hello\nthink\n"});
@@ -152,7 +177,9 @@ TEST_F(Commands, GenerateReadsPromptsFromEverywhere) {
   EXPECT_EQ(Run({"generate", "fake", "-f", scratch_.Write("p.txt", "filed")}).out, "echo: filed\n");
   EXPECT_EQ(Run({"generate", "fake", "-p", "x", "--raw"}).out, "raw: x\n");
   EXPECT_EQ(Run({"generate", "fake", "-p", "system", "--system", "be brief"}).out, "system is <be brief>\n");
-  const std::string messages = scratch_.Write("m.json", R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"turns"}])");
+  const std::string messages = scratch_.Write(
+      "m.json",
+      R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"turns"}])");
   EXPECT_EQ(Run({"generate", "fake", "--messages", messages}).out, "turns 2\n");
   EXPECT_EQ(Run({"generate", "fake", "-p", "a", "-f", "-"}).status, 2);
   EXPECT_EQ(Run({"generate", "fake", "-f", scratch_.Path("absent")}).status, 3);
@@ -168,7 +195,9 @@ TEST_F(Commands, GenerateWithToolsPrintsTheMessage) {
 }
 
 TEST_F(Commands, ModelTextReachesAPipeUnchanged) {
-  EXPECT_EQ(Run({"generate", "fake", "-p", "escape"}).out, "a\x1b[31mb\x07 \xc2\x9b" "c\n");
+  EXPECT_EQ(Run({"generate", "fake", "-p", "escape"}).out,
+            "a\x1b[31mb\x07 \xc2\x9b"
+            "c\n");
 }
 
 TEST_F(Commands, AClosedOutputEndsQuietlyWith141) {
@@ -195,7 +224,8 @@ TEST_F(Commands, ProgressIsLinesOnAPipeAndEventsWithJson) {
   const Finished plain = Run({"generate", "slow-load", "-p", "x"}, {.signal_after = "load prepare", .signal = SIGINT});
   EXPECT_THAT(plain.err, HasSubstr("load prepare"));
   EXPECT_THAT(plain.err, Not(HasSubstr("\r")));
-  const Finished json = Run({"generate", "slow-load", "-p", "x", "--json"}, {.signal_after = "progress", .signal = SIGINT});
+  const Finished json =
+      Run({"generate", "slow-load", "-p", "x", "--json"}, {.signal_after = "progress", .signal = SIGINT});
   EXPECT_THAT(json.err, HasSubstr("\"type\":\"progress\""));
   EXPECT_THAT(Run({"generate", "fake", "-p", "x"}).err, IsEmpty()) << "a fast load shows nothing";
 }
@@ -216,7 +246,8 @@ TEST_F(Commands, ConfigurationErrorsNameTheFileAndLine) {
 
 TEST_F(Commands, ConfigShowSaysWhereValuesComeFrom) {
   const std::string path = scratch_.Write("c.json", R"({"generation": {"threads": 2}})");
-  const Finished run = RunWith({{"QUERN_KV_TYPE", "f32"}}, {"config", "show", "--origin", "--json", "--config", path, "--color", "never"});
+  const Finished run = RunWith({{"QUERN_KV_TYPE", "f32"}},
+                               {"config", "show", "--origin", "--json", "--config", path, "--color", "never"});
   const Json document = *ParseJson(run.out, "stdout");
   EXPECT_EQ(document["generation.threads"]["origin"], "file");
   EXPECT_EQ(document["generation.threads"]["where"], path + ":1");
@@ -237,7 +268,8 @@ TEST_F(Commands, ColourFollowsFlagAndEnvironment) {
   EXPECT_THAT(Run(words).err, Not(HasSubstr("\x1b")));
   EXPECT_THAT(RunWith({{"CLICOLOR_FORCE", "1"}}, words).err, HasSubstr("\x1b"));
   EXPECT_THAT(RunWith({{"CLICOLOR_FORCE", "1"}, {"NO_COLOR", "1"}}, words).err, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(RunWith({{"NO_COLOR", "1"}}, {"generate", "missing", "-p", "x", "--color", "always"}).err, HasSubstr("\x1b"));
+  EXPECT_THAT(RunWith({{"NO_COLOR", "1"}}, {"generate", "missing", "-p", "x", "--color", "always"}).err,
+              HasSubstr("\x1b"));
   EXPECT_THAT(Run({"generate", "missing", "-p", "x", "--log-format", "json"}).err, StartsWith("{\"level\":\"error\""));
 }
 
@@ -281,13 +313,15 @@ TEST_F(Commands, CompletionKnowsCommandsFlagsValuesAndModels) {
   EXPECT_THAT(Run({"__complete", "chat", "gemma4:e"}).out, HasSubstr("gemma4:e2b\n"));
   EXPECT_EQ(Run({"__complete", "alias", "s"}).out, "set\n");
   EXPECT_EQ(Run({"__complete", "completion", "z"}).out, "zsh\n");
-  EXPECT_THAT(Run({"__complete", "chat", "--"}).out, Not(HasSubstr("--draft"))) << "what this build refuses is not offered";
+  EXPECT_THAT(Run({"__complete", "chat", "--"}).out, Not(HasSubstr("--draft")))
+      << "what this build refuses is not offered";
   EXPECT_THAT(Run({"completion", "bash"}).out, HasSubstr("complete -F _quern quern"));
 }
 
 TEST_F(Commands, BashTakesTheScriptAndCompletesBehindAColon) {
   const std::string script = scratch_.Write(
-      "test.sh", "quern() { '" QUERN_FAKE_PROGRAM "' \"$@\"; }\nsource <(quern completion bash)\n"
+      "test.sh", "quern() { '" QUERN_FAKE_PROGRAM
+                 "' \"$@\"; }\nsource <(quern completion bash)\n"
                  "COMP_LINE='quern chat gemma4:e2'; COMP_POINT=${#COMP_LINE}; _quern; echo \"${COMPREPLY[@]}\"\n");
   const std::string command = "bash " + script + " > " + scratch_.Path("out");
   ASSERT_EQ(std::system(command.c_str()), 0);

@@ -5,9 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "quern/config.h"
+
 #include "cli/chat/slash_commands.h"
 #include "cli/command.h"
-#include "quern/config.h"
 
 namespace quern::cli {
 namespace {

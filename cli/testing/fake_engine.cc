@@ -1,16 +1,16 @@
-// The public API answered with canned text, so that the command line can be tested without weights and with failures at will.
+// The public API answered with canned text, so that the command line can be tested without weights and with failures at
+// will.
 //
-// Model references: "fake", "missing", "corrupt", "unsupported", "huge" (memory), "slow-load". What the newest user message
-// begins with selects the answer: "slow" streams words every 10 ms until stopped, "long N" gives N words, "think" thinks first,
-// "only-think" shows nothing, "escape" emits control characters, "tool" calls a tool, "fail" and "oom" are errors, "system"
-// repeats the system message, "turns" counts user messages; everything else is echoed. A token is a word; a message costs one
-// more.
+// Model references: "fake", "missing", "corrupt", "unsupported", "huge" (memory), "slow-load". What the newest user
+// message begins with selects the answer: "slow" streams words every 10 ms until stopped, "long N" gives N words,
+// "think" thinks first, "only-think" shows nothing, "escape" emits control characters, "tool" calls a tool, "fail" and
+// "oom" are errors, "system" repeats the system message, "turns" counts user messages; everything else is echoed. A
+// token is a word; a message costs one more.
 #include <algorithm>
 #include <chrono>
 #include <sstream>
 #include <thread>
 
-#include "cli/status.h"
 #include "quern/alias.h"
 #include "quern/bench.h"
 #include "quern/convert.h"
@@ -20,6 +20,8 @@
 #include "quern/perplexity.h"
 #include "quern/tokenize.h"
 #include "quern/version.h"
+
+#include "cli/status.h"
 
 namespace quern {
 
@@ -85,7 +87,10 @@ Script ScriptFor(const GenerateRequest& request) {
   if (user.starts_with("long ")) return {.text = Words(std::stoll(user.substr(5)))};
   if (user.starts_with("think")) return {.thinking = "let me see", .text = "the answer"};
   if (user.starts_with("only-think")) return {.thinking = "hm hm hm"};
-  if (user.starts_with("escape")) return {.text = "a\x1b[31mb\x07 \xc2\x9b" "c"};
+  if (user.starts_with("escape"))
+    return {.text =
+                "a\x1b[31mb\x07 \xc2\x9b"
+                "c"};
   if (user.starts_with("tool")) return {.text = "", .tool_call = true};
   if (user.starts_with("system")) return {.text = "system is <" + system + ">"};
   if (user.starts_with("turns")) return {.text = fmt::format("turns {}", num_users)};
@@ -104,7 +109,8 @@ struct Emitter {
       const size_t space = text.find(' ', at);
       const size_t end = space == std::string::npos ? text.size() : space + 1;
       if (request.cancel != nullptr && request.cancel->load()) return Stop(FinishReason::kInterrupted);
-      if (request.max_tokens >= 0 && result.stats.generated_tokens >= request.max_tokens) return Stop(FinishReason::kLength);
+      if (request.max_tokens >= 0 && result.stats.generated_tokens >= request.max_tokens)
+        return Stop(FinishReason::kLength);
       if (slow) std::this_thread::sleep_for(kTokenTime);
       ++result.stats.generated_tokens;
       const std::string piece = text.substr(at, end - at);
@@ -133,7 +139,8 @@ class FakeTextModel final : public TextModel {
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c) + 10);
     return ids;
   }
-  Result<std::vector<TokenId>> EncodeChat(std::span<const ChatMessage> messages, const ChatOptions& options) const override {
+  Result<std::vector<TokenId>> EncodeChat(std::span<const ChatMessage> messages,
+                                          const ChatOptions& options) const override {
     QUERN_ASSIGN_OR_RETURN(const std::string text, RenderChat(messages, options));
     return Encode(text, {});
   }
@@ -145,7 +152,8 @@ class FakeTextModel final : public TextModel {
   Result<std::string> Decode(std::span<const TokenId> ids, bool show_special) const override {
     std::string text;
     for (const TokenId id : ids) {
-      if (id < 0 || id >= kVocabSize) return Fail(Code::kInvalidArgument, "token {} is outside the vocabulary of {}", id, kVocabSize);
+      if (id < 0 || id >= kVocabSize)
+        return Fail(Code::kInvalidArgument, "token {} is outside the vocabulary of {}", id, kVocabSize);
       if (id >= 10 || show_special) text += Piece(id);
     }
     return text;
@@ -161,7 +169,8 @@ bool Report(const ProgressFn& progress, std::string_view stage, int64_t done, in
 }
 
 ConvertResult Plan() {
-  return {.plan = {{"blk.0.ffn_down.weight", {64, 32}, "BF16", "Q4_0", "", 1152}, {"norm", {64}, "F32", "F32", "a norm", 256}},
+  return {.plan = {{"blk.0.ffn_down.weight", {64, 32}, "BF16", "Q4_0", "", 1152},
+                   {"norm", {64}, "F32", "F32", "a norm", 256}},
           .bytes_before = 4352,
           .bytes_after = 1408};
 }
@@ -178,17 +187,22 @@ Result<ModelFile> ResolveModel(std::string_view reference, const ResolveOptions&
   }
   return WithHint(Fail(Code::kNotFound, "no model \"{}\"", reference), "quern pull " + std::string(reference));
 }
-Result<ModelFile> FindDemoModel() { return ModelFile{.path = "/models/fake", .reference = "gemma4-nano", .is_demo = true}; }
+Result<ModelFile> FindDemoModel() {
+  return ModelFile{.path = "/models/fake", .reference = "gemma4-nano", .is_demo = true};
+}
 Result<std::vector<ListedModel>> ListModels(const ResolveOptions&) {
-  return std::vector<ListedModel>{{"fake", "Q4_0", "abcdef01", "/models/fake", "generate", "complete", 1 << 20, 1700000000},
-                                  {"half", "BF16", "", "/models/half", "generate", "partial", 1 << 30, 0},
-                                  {"vectors", "F16", "", "/models/vectors", "embed", "complete", 1 << 10, 0}};
+  return std::vector<ListedModel>{
+      {"fake", "Q4_0", "abcdef01", "/models/fake", "generate", "complete", 1 << 20, 1700000000},
+      {"half", "BF16", "", "/models/half", "generate", "partial", 1 << 30, 0},
+      {"vectors", "F16", "", "/models/vectors", "embed", "complete", 1 << 10, 0}};
 }
 
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::~Model() = default;
 const ModelInfo& Model::info() const { return impl_->info; }
-std::vector<Route> Model::Routes() const { return {{"blk.0.attn_q.weight", "Q4_0", "q4_0_avx2", "exact", "first choice"}}; }
+std::vector<Route> Model::Routes() const {
+  return {{"blk.0.attn_q.weight", "Q4_0", "q4_0_avx2", "exact", "first choice"}};
+}
 
 Result<std::shared_ptr<Model>> Model::Load(const ModelFile& file, const LoadOptions& options) {
   if (file.path == "/models/corrupt") return Fail(Code::kCorrupt, "/models/corrupt: the header is cut off at byte 12");
@@ -199,11 +213,17 @@ Result<std::shared_ptr<Model>> Model::Load(const ModelFile& file, const LoadOpti
   }
   for (int step = 0; file.path == "/models/slow-load" && step < 500; ++step) {
     std::this_thread::sleep_for(kTokenTime);
-    if (!Report(options.progress, "prepare", step << 20, 500 << 20)) return Fail(Code::kCancelled, "loading was interrupted");
+    if (!Report(options.progress, "prepare", step << 20, 500 << 20))
+      return Fail(Code::kCancelled, "loading was interrupted");
   }
   auto impl = std::make_unique<Impl>();
-  impl->info = {.reference = file.reference, .path = file.path, .architecture = "gemma4", .name = "Fake",
-                .quantization = "Q4_0", .device = "cpu, 2 threads", .chat_format = "gemma4"};
+  impl->info = {.reference = file.reference,
+                .path = file.path,
+                .architecture = "gemma4",
+                .name = "Fake",
+                .quantization = "Q4_0",
+                .device = "cpu, 2 threads",
+                .chat_format = "gemma4"};
   impl->info.context_limit = 131072;
   impl->info.context = options.context == 0 ? 8192 : options.context < 0 ? 131072 : options.context;
   impl->info.num_layers = 2;
@@ -224,7 +244,8 @@ Result<GenerateResult> Generate(const std::shared_ptr<Model>& model, Session* se
   QUERN_TRY(Validate(request.sampling));
   const std::string user = request.messages.empty() ? "" : request.messages.back().content;
   if (user.starts_with("fail")) return Fail(Code::kInternal, "the engine failed as asked");
-  if (user.starts_with("oom")) return WithHint(Fail(Code::kResourceExhausted, "no memory for the cache"), "lower --ctx");
+  if (user.starts_with("oom"))
+    return WithHint(Fail(Code::kResourceExhausted, "no memory for the cache"), "lower --ctx");
   auto* held = static_cast<FakeSession*>(session);
   GenerateResult result;
   result.message.role = ChatRole::kAssistant;
@@ -250,7 +271,8 @@ Result<GenerateResult> Generate(const std::shared_ptr<Model>& model, Session* se
   return result;
 }
 
-Result<EvaluatedLogits> EvaluateLogits(const std::shared_ptr<Model>&, std::span<const TokenId>, std::span<const int32_t>) {
+Result<EvaluatedLogits> EvaluateLogits(const std::shared_ptr<Model>&, std::span<const TokenId>,
+                                       std::span<const int32_t>) {
   return Fail(Code::kUnsupported, "the fake engine has no logits");
 }
 
@@ -261,11 +283,18 @@ Result<std::shared_ptr<const TextModel>> TextModel::Load(const ModelFile& file) 
 
 Result<InspectedModel> InspectModel(const ModelFile& file) {
   if (file.path == "/models/corrupt") return Fail(Code::kCorrupt, "/models/corrupt: the header is cut off at byte 12");
-  return InspectedModel{.format = "GGUF v3", .architecture = "gemma4", .name = "Fake\x1b[31m", .quantization = "Q4_0",
-                        .num_parameters = 1'000'000, .file_bytes = 1 << 20, .facts = {{"layers", "2"}},
-                        .metadata = {{"general.name", "\"Fake\""}, {"tokens", "[\"a\", ...]"}},
-                        .tensors = {{"blk.0.attn_q.weight", "Q4_0", {64, 64}, 2304}, {"output_norm.weight", "F32", {64}, 256}},
-                        .chat_template = "{{ messages }}", .license = "apache-2.0"};
+  return InspectedModel{
+      .format = "GGUF v3",
+      .architecture = "gemma4",
+      .name = "Fake\x1b[31m",
+      .quantization = "Q4_0",
+      .num_parameters = 1'000'000,
+      .file_bytes = 1 << 20,
+      .facts = {{"layers", "2"}},
+      .metadata = {{"general.name", "\"Fake\""}, {"tokens", "[\"a\", ...]"}},
+      .tensors = {{"blk.0.attn_q.weight", "Q4_0", {64, 64}, 2304}, {"output_norm.weight", "F32", {64}, 256}},
+      .chat_template = "{{ messages }}",
+      .license = "apache-2.0"};
 }
 Result<std::string> InspectMetadata(const ModelFile&, std::string_view key) {
   if (key != "general.name") return Fail(Code::kNotFound, "no metadata \"{}\"", key);
@@ -283,11 +312,13 @@ Result<ConvertResult> ConvertModel(const ModelFile&, const std::string& destinat
   if (destination == "full") return Fail(Code::kResourceExhausted, "full: the disk is full after 12 bytes");
   return Plan();
 }
-Result<ConvertResult> QuantizeModel(const ModelFile& file, const std::string& destination, const ConvertOptions& options) {
+Result<ConvertResult> QuantizeModel(const ModelFile& file, const std::string& destination,
+                                    const ConvertOptions& options) {
   return ConvertModel(file, destination, options);
 }
 
-Result<PerplexityResult> MeasurePerplexity(const std::shared_ptr<Model>&, std::string_view text, const PerplexityOptions&) {
+Result<PerplexityResult> MeasurePerplexity(const std::shared_ptr<Model>&, std::string_view text,
+                                           const PerplexityOptions&) {
   return PerplexityResult{.perplexity = 12.5, .standard_error = 0.25, .scored_tokens = CountWords(text), .chunks = 1};
 }
 Result<PerplexityResult> MeasurePerplexityOfTokens(const std::shared_ptr<Model>& model, std::span<const TokenId>,
@@ -300,7 +331,8 @@ Result<BenchReport> RunBench(const std::shared_ptr<Model>&, const BenchOptions& 
   for (const int64_t tokens : options.prompt_tokens) {
     report.rows.push_back({"pp", tokens, 0, {200, 210}, 205, 200, 210, 5, ""});
   }
-  for (const int64_t tokens : options.generate_tokens) report.rows.push_back({"tg", tokens, 0, {20, 21}, 20.5, 20, 21, 0.5, "beef"});
+  for (const int64_t tokens : options.generate_tokens)
+    report.rows.push_back({"tg", tokens, 0, {20, 21}, 20.5, 20, 21, 0.5, "beef"});
   return report;
 }
 

@@ -71,12 +71,18 @@ std::string Scratch::Read(const std::string& name) const {
   return text.str();
 }
 Environment Scratch::Variables() const {
-  return {{"HOME", folder_},          {"XDG_CONFIG_HOME", folder_ + "/config"}, {"XDG_STATE_HOME", folder_ + "/state"},
-          {"QUERN_HOME", folder_},    {"LANG", "C.UTF-8"},                      {"TERM", "xterm"},
-          {"PATH", "/usr/bin:/bin"},  {"ASAN_OPTIONS", "detect_leaks=0"}};
+  return {{"HOME", folder_},
+          {"XDG_CONFIG_HOME", folder_ + "/config"},
+          {"XDG_STATE_HOME", folder_ + "/state"},
+          {"QUERN_HOME", folder_},
+          {"LANG", "C.UTF-8"},
+          {"TERM", "xterm"},
+          {"PATH", "/usr/bin:/bin"},
+          {"ASAN_OPTIONS", "detect_leaks=0"}};
 }
 
-Finished RunProgram(const std::vector<std::string>& arguments, const Environment& environment, const PipeOptions& options) {
+Finished RunProgram(const std::vector<std::string>& arguments, const Environment& environment,
+                    const PipeOptions& options) {
   Pipe in, out, err;
   const pid_t pid = fork();
   if (pid == 0) {
@@ -126,7 +132,8 @@ Finished RunProgram(const std::vector<std::string>& arguments, const Environment
   return finished;
 }
 
-TerminalProgram::TerminalProgram(const std::vector<std::string>& arguments, const Environment& environment, int columns) {
+TerminalProgram::TerminalProgram(const std::vector<std::string>& arguments, const Environment& environment,
+                                 int columns) {
   winsize size = {.ws_row = 24, .ws_col = static_cast<unsigned short>(columns), .ws_xpixel = 0, .ws_ypixel = 0};
   pid_ = forkpty(&fd_, nullptr, nullptr, &size);
   if (pid_ == 0) Execute(arguments, environment);

@@ -35,12 +35,14 @@ class Scratch {
 
 struct PipeOptions {
   std::string input;
-  std::string stdout_path;        // instead of a pipe
-  bool close_stdout = false;      // the reader goes away at once
-  std::string signal_after;       // text on stdout or stderr that is awaited before `signal` is sent; stdin stays open till then
+  std::string stdout_path;    // instead of a pipe
+  bool close_stdout = false;  // the reader goes away at once
+  std::string
+      signal_after;  // text on stdout or stderr that is awaited before `signal` is sent; stdin stays open till then
   int signal = 0;
 };
-Finished RunProgram(const std::vector<std::string>& arguments, const Environment& environment, const PipeOptions& options = {});
+Finished RunProgram(const std::vector<std::string>& arguments, const Environment& environment,
+                    const PipeOptions& options = {});
 
 // The program at a terminal of its own. Output of stdout and stderr is one text.
 class TerminalProgram {

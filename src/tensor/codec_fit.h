@@ -84,7 +84,8 @@ float FitScale(Floats x, Floats w) {
   if (std::fabs(extreme) < kNegligible) return 0.0f;
   ScaleSums best;
   // The extreme is tried as the lowest and as the highest value of the grid, each stretched both ways by one code or by
-  // 8 %, whichever is more. Half that width costs IQ4_NL 1 to 4 % of error.
+  // 8 %, whichever is more. With 2 % the error of IQ4_NL is 0.4 % higher, with importances
+  // 3.5 %.
   constexpr int kTrials = 9;
   for (const float end : {Grid::kLowest, Grid::kHighest}) {
     const float spread = std::fmax(1.0f / std::fabs(end), 0.08f);
