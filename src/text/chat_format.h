@@ -27,10 +27,11 @@ struct ToolCall {
 struct Message {
   Role role = Role::kUser;
   std::string content;
-  std::string reasoning;              // thinking text of an assistant message, without channel markers
-  std::vector<ToolCall> tool_calls;   // assistant
-  std::string tool_call_id;           // tool: which call this answers
-  std::string name;                   // tool: function name when no id matches
+  std::string reasoning;             // thinking text of an assistant message, without channel markers
+  std::vector<ToolCall> tool_calls;  // assistant
+  std::string tool_call_id;          // tool: which call this answers
+  std::string name;                  // tool: function name when no id matches
+  Json response;                     // tool: a structured answer (an object is rendered by its keys); null: `content`
 };
 
 struct ToolDeclaration {
@@ -80,15 +81,21 @@ class ChatFormat {
   virtual std::string_view name() const = 0;  // "gemma4", "gemma3"
   // The prompt as pieces; the first is the BOS marker. Invalid conversations (tool answer without a call, arguments
   // that are not an object) are InvalidArgument.
-  virtual Result<std::vector<PromptPiece>> Render(std::span<const Message> messages, const RenderOptions& options) const = 0;
-  // A parser for what follows a prompt rendered with `options` (which may itself open a channel).
-  virtual std::unique_ptr<OutputParser> MakeParser(const RenderOptions& options) const = 0;
+  virtual Result<std::vector<PromptPiece>> Render(std::span<const Message> messages,
+                                                  const RenderOptions& options) const = 0;
+  // A parser for what follows `prompt`, which Render made with `options`: it may itself have opened a channel (the
+  // newest Gemma 4 templates do so after a tool answer).
+  virtual std::unique_ptr<OutputParser> MakeParser(std::span<const PromptPiece> prompt,
+                                                   const RenderOptions& options) const = 0;
+  // The same where no prompt is at hand and none can have opened a channel.
+  std::unique_ptr<OutputParser> MakeParser(const RenderOptions& options) const { return MakeParser({}, options); }
   virtual bool supports_tools() const = 0;
   virtual bool supports_thinking() const = 0;
-  // What the file's template turned out to be: "tested" with its name, or a notice for the user.
+  // What the file's template turned out to be: "tested: NAME", or a notice for the user.
   virtual std::string_view template_notice() const = 0;
 
-  // Pieces to text (golden tests, --raw display) and to ids.
+  // Pieces to text (golden tests, --raw display) and to ids. A marker that is no vocabulary entry is encoded as text;
+  // Render makes none.
   static std::string ToText(std::span<const PromptPiece> pieces);
   std::vector<TokenId> Encode(std::span<const PromptPiece> pieces) const;
 
@@ -96,6 +103,9 @@ class ChatFormat {
   explicit ChatFormat(std::shared_ptr<const Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
+
+// Which channel a prompt leaves open: true when its last turn ends inside a channel.
+bool EndsInsideChannel(std::span<const PromptPiece> prompt);
 
 // Chooses the family by the markers in the vocabulary and the features (empty thought block, ...) by the file's own
 // template. Unsupported when the vocabulary has no turn markers (a base model): then only raw prompts work.

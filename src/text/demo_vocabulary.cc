@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <set>
 
 #include "base/check.h"
 
@@ -24,27 +23,10 @@ Json ReadTreeJson(std::string_view path) {
 }
 
 Vocabulary DemoVocabulary(std::string_view model) {
-  const Json json = ReadTreeJson(fmt::format("models/{}/tokenizer.json", model));
-  Vocabulary vocabulary;
-  const Json& entries = json["model"]["vocab"];
-  vocabulary.pieces.resize(entries.size());
-  vocabulary.types.resize(entries.size(), PieceType::kNormal);
-  for (const auto& [piece, id] : entries.items()) {
-    vocabulary.pieces[id.get<size_t>()] = piece;
-    if (piece.size() == 6 && piece.starts_with("<0x")) vocabulary.types[id.get<size_t>()] = PieceType::kByte;
-  }
-  static const std::set<std::string> visible = {"<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>",
-                                                "<|\"|>",       "<|channel>",   "<channel|>"};
-  for (const Json& token : json["added_tokens"]) {
-    const auto id = token["id"].get<size_t>();
-    const bool shown = visible.contains(token["content"].get<std::string>());
-    vocabulary.types[id] = shown ? PieceType::kUserDefined : PieceType::kControl;
-  }
-  for (const Json& merge : json["model"]["merges"]) vocabulary.merges.emplace_back(merge[0], merge[1]);
-  vocabulary.add_bos = true;
-  vocabulary.chat_template =
-      ReadTreeJson(fmt::format("models/{}/tokenizer_config.json", model))["chat_template"].get<std::string>();
-  return vocabulary;
+  Result<Vocabulary> vocabulary =
+      format::ReadTokenizerJson(fmt::format("{}/models/{}/tokenizer.json", QUERN_SOURCE_DIR, model));
+  QUERN_CHECK(vocabulary.has_value());
+  return *std::move(vocabulary);
 }
 
 void AddPiece(Vocabulary* vocabulary, std::string_view piece, PieceType type, float score) {

@@ -36,6 +36,9 @@ Status CheckId(std::optional<int32_t> id, std::string_view name, size_t size) {
 }
 
 Status CheckVocabulary(const Vocabulary& vocabulary) {
+  if (vocabulary.kind == VocabularyKind::kViterbi) {
+    return Fail(Code::kUnsupported, "tokenizer: a unigram language model; only BPE and score-based BPE can be encoded");
+  }
   const size_t size = vocabulary.pieces.size();
   if (size == 0 || size > (size_t{1} << 30)) return Fail(Code::kCorrupt, "tokenizer: {} vocabulary entries", size);
   if (vocabulary.types.size() != size) {

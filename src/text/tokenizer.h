@@ -107,8 +107,9 @@ class Tokenizer {
   std::vector<uint32_t> offsets_;  // by id: where its bytes begin; one more at the end
 };
 
-// Chooses the encoder by vocabulary.kind; Corrupt when the vocabulary contradicts itself (merges that name no piece are
-// ignored with a count in the log, byte tokens that are missing are an error).
+// Chooses the encoder by vocabulary.kind; kViterbi is Unsupported. Corrupt when the vocabulary contradicts itself or
+// lacks one of the 256 byte tokens. Merges of strings that are no entries take part as the strings they are; merges with
+// an empty or ill-formed half are ignored, with a count in the log.
 Result<std::shared_ptr<Tokenizer>> MakeTokenizer(format::Vocabulary vocabulary);
 
 }  // namespace quern::text

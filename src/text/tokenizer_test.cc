@@ -125,6 +125,16 @@ TEST(Tokenizer, DuplicatesKeepTheLaterId) {
   EXPECT_THAT(tokenizer->Encode("#", ParseSpecial::kNo), ElementsAre(258));
 }
 
+TEST(Tokenizer, FreeIdsAreNoPieces) {
+  Vocabulary vocabulary = ByteVocabulary({"a"});
+  AddPiece(&vocabulary, "", PieceType::kUnused);
+  AddPiece(&vocabulary, "", PieceType::kUnused);
+  const auto tokenizer = Make(vocabulary);
+  EXPECT_EQ(tokenizer->Find(""), std::nullopt);
+  EXPECT_THAT(tokenizer->Encode("", ParseSpecial::kYes), ElementsAre());
+  EXPECT_EQ(tokenizer->TokenBytes(257, true), "");
+}
+
 TEST(Tokenizer, EndIdsComeFromStringsAndTheFile) {
   Vocabulary vocabulary = testing::DemoVocabulary();
   vocabulary.eot = 300;
@@ -159,6 +169,9 @@ TEST(Tokenizer, BrokenVocabulariesAreErrors) {
   EXPECT_THAT(error(vocabulary), HasSubstr("score of entry 3"));
   vocabulary.scores.clear();
   EXPECT_THAT(error(vocabulary), HasSubstr("scores"));
+  vocabulary = ByteVocabulary({});
+  vocabulary.kind = format::VocabularyKind::kViterbi;
+  EXPECT_THAT(error(vocabulary), HasSubstr("unigram language model"));
 }
 
 TEST(Tokenizer, SurvivesMergesThatMakeNoSense) {
