@@ -42,6 +42,10 @@ Result<std::vector<text::Message>> ToMessages(std::span<const ChatMessage> messa
     out.reasoning = message.thinking;
     out.tool_call_id = message.tool_call_id;
     out.name = message.name;
+    // A tool answer that is a JSON object is rendered by its keys, as the templates do with a mapping.
+    if (message.role == ChatRole::kTool) {
+      if (Result<Json> answer = ParseJson(message.content, "tool answer"); answer && answer->is_object()) out.response = std::move(*answer);
+    }
     for (const ChatToolCall& call : message.tool_calls) {
       Result<Json> arguments = ParseJson(call.arguments_json.empty() ? "{}" : call.arguments_json, "tool call arguments");
       if (!arguments) return Fail(Code::kInvalidArgument, "tool call {}: {}", call.name, arguments.error().message);

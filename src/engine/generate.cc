@@ -63,9 +63,10 @@ runtime::SamplerParams ResolveSampling(const SamplingParams& asked, const Model:
 // plain text otherwise; stop strings in both.
 class AnswerBuilder {
  public:
-  AnswerBuilder(const Model::Impl& impl, const GenerateRequest& request, text::RenderOptions render, const DeltaFn& on_delta)
-      : tokenizer_(*impl.tokenizer), on_delta_(on_delta), stops_(request.stop) {
-    if (!request.messages.empty()) parser_ = impl.chat_format->MakeParser(render);
+  // parser: null for a raw prompt, whose answer is plain text.
+  AnswerBuilder(const Model::Impl& impl, const GenerateRequest& request, std::unique_ptr<text::OutputParser> parser,
+                const DeltaFn& on_delta)
+      : tokenizer_(*impl.tokenizer), on_delta_(on_delta), stops_(request.stop), parser_(std::move(parser)) {
     message_.role = ChatRole::kAssistant;
   }
 
@@ -138,13 +139,13 @@ class AnswerBuilder {
 // The decode loop of one request, on a sequence that holds the reused prefix.
 class Generation {
  public:
-  Generation(Model::Impl& impl, runtime::CachedSequence& sequence, const GenerateRequest& request, text::RenderOptions render,
-             const DeltaFn& on_delta)
+  Generation(Model::Impl& impl, runtime::CachedSequence& sequence, const GenerateRequest& request,
+             std::unique_ptr<text::OutputParser> parser, const DeltaFn& on_delta)
       : impl_(impl),
         sequence_(sequence),
         request_(request),
         sampler_(ResolveSampling(request.sampling, impl)),
-        answer_(impl, request, std::move(render), on_delta) {}
+        answer_(impl, request, std::move(parser), on_delta) {}
 
   Result<GenerateResult> Run(std::span<const TokenId> prompt) {
     const auto start = Clock::now();
@@ -240,6 +241,15 @@ Status CheckRequest(const Model::Impl& impl, const GenerateRequest& request, std
   return {};
 }
 
+// Reads the answer to a conversation, whose rendering may have opened a channel; null for a raw prompt.
+Result<std::unique_ptr<text::OutputParser>> MakeParser(const Model::Impl& impl, const GenerateRequest& request) {
+  if (request.messages.empty()) return nullptr;
+  QUERN_ASSIGN_OR_RETURN(const text::RenderOptions render, engine::ToRenderOptions(request.chat));
+  QUERN_ASSIGN_OR_RETURN(const std::vector<text::PromptPiece> pieces,
+                         engine::RenderChat(impl.chat_format.get(), impl.chat_refusal, request.messages, request.chat));
+  return impl.chat_format->MakeParser(pieces, render);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> NewSession(const std::shared_ptr<Model>& model) {
@@ -262,16 +272,16 @@ Result<GenerateResult> Generate(const std::shared_ptr<Model>& model, Session* se
   Model::Impl& impl = model->impl();
   QUERN_ASSIGN_OR_RETURN(const std::vector<TokenId> prompt, PromptTokens(model, request));
   QUERN_TRY(CheckRequest(impl, request, prompt));
-  QUERN_ASSIGN_OR_RETURN(text::RenderOptions render, engine::ToRenderOptions(request.chat));
+  QUERN_ASSIGN_OR_RETURN(std::unique_ptr<text::OutputParser> parser, MakeParser(impl, request));
   if (session != nullptr) {
     auto& own = static_cast<EngineSession&>(*session);
     if (own.model() != model) return Fail(Code::kInvalidArgument, "the session belongs to another model");
     const std::lock_guard lock(impl.mutex);
-    return Generation(impl, own.sequence(), request, std::move(render), on_delta).Run(prompt);
+    return Generation(impl, own.sequence(), request, std::move(parser), on_delta).Run(prompt);
   }
   const std::lock_guard lock(impl.mutex);
   QUERN_ASSIGN_OR_RETURN(runtime::CachedSequence cold, runtime::CachedSequence::Create(impl.cache.get()));
-  return Generation(impl, cold, request, std::move(render), on_delta).Run(prompt);
+  return Generation(impl, cold, request, std::move(parser), on_delta).Run(prompt);
 }
 
 Result<EvaluatedLogits> EvaluateLogits(const std::shared_ptr<Model>& model, std::span<const TokenId> ids,

@@ -8,6 +8,7 @@
 #include "quern/convert.h"
 #include "base/hash.h"
 #include "format/gguf_writer.h"
+#include "format/safetensors.h"
 #include "format/sample_files.h"
 
 namespace quern {

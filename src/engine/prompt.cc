@@ -11,14 +11,19 @@ std::vector<TokenId> EncodeText(const text::Tokenizer& tokenizer, std::string_vi
   return ids;
 }
 
-Result<std::vector<TokenId>> EncodeChat(const text::ChatFormat* format, std::string_view refusal,
-                                        std::span<const ChatMessage> messages, const ChatOptions& options) {
+Result<std::vector<text::PromptPiece>> RenderChat(const text::ChatFormat* format, std::string_view refusal,
+                                                  std::span<const ChatMessage> messages, const ChatOptions& options) {
   if (format == nullptr) {
     return WithHint(Fail(Code::kUnsupported, "this model has no chat format: {}", refusal), "give a raw prompt (--raw)");
   }
   QUERN_ASSIGN_OR_RETURN(const std::vector<text::Message> mapped, ToMessages(messages));
   QUERN_ASSIGN_OR_RETURN(const text::RenderOptions render, ToRenderOptions(options));
-  QUERN_ASSIGN_OR_RETURN(const std::vector<text::PromptPiece> pieces, format->Render(mapped, render));
+  return format->Render(mapped, render);
+}
+
+Result<std::vector<TokenId>> EncodeChat(const text::ChatFormat* format, std::string_view refusal,
+                                        std::span<const ChatMessage> messages, const ChatOptions& options) {
+  QUERN_ASSIGN_OR_RETURN(const std::vector<text::PromptPiece> pieces, RenderChat(format, refusal, messages, options));
   return format->Encode(pieces);
 }
 

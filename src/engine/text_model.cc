@@ -1,5 +1,4 @@
 // TextModel: tokenizer and chat format without weights.
-#include "engine/chat_mapping.h"
 #include "engine/model_impl.h"
 #include "engine/prompt.h"
 #include "quern/tokenize.h"
@@ -19,10 +18,8 @@ class LoadedTextModel final : public TextModel {
     return engine::EncodeChat(parts_.chat_format.get(), parts_.chat_refusal, messages, options);
   }
   Result<std::string> RenderChat(std::span<const ChatMessage> messages, const ChatOptions& options) const override {
-    if (parts_.chat_format == nullptr) return Fail(Code::kUnsupported, "this model has no chat format: {}", parts_.chat_refusal);
-    QUERN_ASSIGN_OR_RETURN(const std::vector<text::Message> mapped, engine::ToMessages(messages));
-    QUERN_ASSIGN_OR_RETURN(const text::RenderOptions render, engine::ToRenderOptions(options));
-    QUERN_ASSIGN_OR_RETURN(const std::vector<text::PromptPiece> pieces, parts_.chat_format->Render(mapped, render));
+    QUERN_ASSIGN_OR_RETURN(const std::vector<text::PromptPiece> pieces,
+                           engine::RenderChat(parts_.chat_format.get(), parts_.chat_refusal, messages, options));
     return text::ChatFormat::ToText(pieces);
   }
   Result<std::string> Decode(std::span<const TokenId> ids, bool show_special) const override {
