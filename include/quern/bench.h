@@ -18,7 +18,7 @@ struct BenchOptions {
   std::vector<int64_t> depths = {0};  // tokens in the cache before the measured part
   int reps = 5;
   int warmup = 1;
-  uint64_t seed = 1;                  // of the random prompt tokens
+  uint64_t seed = 1;  // of the random prompt tokens
   ProgressFn progress;
 };
 
@@ -27,7 +27,7 @@ struct BenchRow {
   int64_t tokens = 0, depth = 0;
   std::vector<double> tokens_per_second;  // per repetition, warm-up excluded
   double median = 0, min = 0, max = 0, stddev = 0;
-  std::string output_hash;   // of the generated tokens; the same in every repetition, or "differs"
+  std::string output_hash;  // of the generated tokens; the same in every repetition, or "differs"
 };
 
 struct BenchReport {

@@ -48,18 +48,20 @@ struct FitRequest {
 struct FitResult {
   std::vector<ChatMessage> messages;  // what to send
   int64_t prompt_tokens = 0;
-  int64_t answer_limit = 0;           // tokens that may be generated
-  int num_dropped_turns = 0;          // oldest first; a turn is never split
-  std::vector<bool> dropped;          // per input message
+  int64_t answer_limit = 0;   // tokens that may be generated
+  int num_dropped_turns = 0;  // oldest first; a turn is never split
+  std::vector<bool> dropped;  // per input message
   int64_t num_dropped_tokens = 0;
-  bool answer_was_limited = false;    // the reserve had to shrink
+  bool answer_was_limited = false;  // the reserve had to shrink
 };
 
 // Counts the tokens of a rendered conversation.
 using CountTokensFn = std::function<Result<int64_t>(std::span<const ChatMessage>)>;
 
-// Drops whole oldest turns until the prompt fits, keeping the system message and the newest turn. ResourceExhausted with
-// both numbers when system and newest turn alone do not fit, or when policy is kError and anything would be dropped.
-Result<FitResult> FitContext(std::span<const ChatMessage> messages, const FitRequest& request, const CountTokensFn& count);
+// Drops whole oldest turns until the prompt fits, keeping the system message and the newest turn. ResourceExhausted
+// with both numbers when system and newest turn alone do not fit, or when policy is kError and anything would be
+// dropped.
+Result<FitResult> FitContext(std::span<const ChatMessage> messages, const FitRequest& request,
+                             const CountTokensFn& count);
 
 }  // namespace quern

@@ -1,5 +1,5 @@
-// Configuration: flag > environment QUERN_* > file > built-in default. Strict: an unknown key, a wrong type or a value out
-// of range is InvalidArgument with file, line, key and the nearest known key.
+// Configuration: flag > environment QUERN_* > file > built-in default. Strict: an unknown key, a wrong type or a value
+// out of range is InvalidArgument with file, line, key and the nearest known key.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ enum class SettingType : uint8_t { kBool, kInt, kFloat, kString, kSize, kDuratio
 
 // One setting, as the schema, the parser, the documentation and `config show` know it.
 struct Setting {
-  std::string_view key;          // "general.threads"
+  std::string_view key;  // "general.threads"
   SettingType type = SettingType::kString;
   std::string_view flag;         // "--threads"; empty when there is none
   std::string_view environment;  // "QUERN_THREADS"
   std::string_view default_value;
-  std::string_view allowed;      // "1..1024", "text|json"; empty: any
-  std::string_view meaning;      // one line
+  std::string_view allowed;  // "1..1024", "text|json"; empty: any
+  std::string_view meaning;  // one line
 };
 std::vector<Setting> Settings();
 

@@ -14,8 +14,8 @@ namespace quern {
 struct TensorPlan {
   std::string name;
   std::vector<int64_t> shape;
-  std::string from, to;      // dtypes
-  std::string reason;        // why `to` is not the type asked for; may be empty
+  std::string from, to;  // dtypes
+  std::string reason;    // why `to` is not the type asked for; may be empty
   int64_t bytes_after = 0;
 };
 
@@ -28,7 +28,7 @@ struct ConvertOptions {
   std::vector<std::pair<std::string, std::string>> metadata;      // key, value: added or replaced in GGUF output
   std::string imatrix;  // importance matrix file (GGUF, or llama.cpp's .dat); quantise only
   int threads = 0;
-  bool dry_run = false; // only the plan
+  bool dry_run = false;  // only the plan
   ProgressFn progress;
 };
 
@@ -39,9 +39,11 @@ struct ConvertResult {
 
 // Hugging Face folder or GGUF to GGUF or safetensors, floats only (quantised tensors keep their type in GGUF and are
 // decoded for safetensors).
-Result<ConvertResult> ConvertModel(const ModelFile& source, const std::string& destination, const ConvertOptions& options);
+Result<ConvertResult> ConvertModel(const ModelFile& source, const std::string& destination,
+                                   const ConvertOptions& options);
 // To a GGUF whose matrices are options.dtype where shape and use allow it. Norms, router and rope factors stay F32; the
 // head and embedding follow the rules of docs/quantization.md.
-Result<ConvertResult> QuantizeModel(const ModelFile& source, const std::string& destination, const ConvertOptions& options);
+Result<ConvertResult> QuantizeModel(const ModelFile& source, const std::string& destination,
+                                    const ConvertOptions& options);
 
 }  // namespace quern

@@ -1,7 +1,8 @@
 // Error, Result and Status: how every part of quern, inside and outside, reports that something went wrong.
 //
 // Nothing throws. A function that can fail because of a file, a flag, a prompt or a request returns Result<T>;
-// QUERN_CHECK (src/base/check.h) aborts and is for programmer errors only. Error is a value: copy it, move it, any thread.
+// QUERN_CHECK (src/base/check.h) aborts and is for programmer errors only. Error is a value: copy it, move it, any
+// thread.
 #pragma once
 
 #include <cstdint>

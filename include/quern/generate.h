@@ -18,8 +18,8 @@
 namespace quern {
 
 // Sampling parameters. Unset fields take the model's own defaults, then 1.0 / 0 / 1.0 / 0.
-// Filters apply in this order: penalties and bias, temperature, top-k, top-p, min-p; ties go to the lower id; at least one
-// token survives.
+// Filters apply in this order: penalties and bias, temperature, top-k, top-p, min-p; ties go to the lower id; at least
+// one token survives.
 struct SamplingParams {
   std::optional<float> temperature;  // 0 to 2; 0 = greedy
   std::optional<int> top_k;          // 0 = off
@@ -29,24 +29,25 @@ struct SamplingParams {
   float presence_penalty = 0;        // -2 to 2
   float frequency_penalty = 0;       // -2 to 2
   std::vector<std::pair<TokenId, float>> logit_bias;
-  std::optional<uint64_t> seed;      // unset: random; the one used is in the result
+  std::optional<uint64_t> seed;  // unset: random; the one used is in the result
 };
 // InvalidArgument naming field, value and range.
 Status Validate(const SamplingParams& params);
 
 struct GenerateRequest {
-  // The prompt, one of: messages (rendered by the model's chat format), text (raw: <bos> is added once when missing), ids.
+  // The prompt, one of: messages (rendered by the model's chat format), text (raw: <bos> is added once when missing),
+  // ids.
   std::vector<ChatMessage> messages;
   std::optional<std::string> text;
   std::optional<std::vector<TokenId>> ids;
   ChatOptions chat;
-  bool parse_special = true;      // of `text`: recognise special tokens
+  bool parse_special = true;  // of `text`: recognise special tokens
 
   SamplingParams sampling;
-  int64_t max_tokens = -1;        // -1: until the context ends
-  std::vector<std::string> stop;  // strings that end the answer; not part of it
-  bool ignore_eos = false;        // benchmarks
-  int logprobs = 0;               // top alternatives to report per token, 0 to 20; 0: none
+  int64_t max_tokens = -1;                    // -1: until the context ends
+  std::vector<std::string> stop;              // strings that end the answer; not part of it
+  bool ignore_eos = false;                    // benchmarks
+  int logprobs = 0;                           // top alternatives to report per token, 0 to 20; 0: none
   const std::atomic<bool>* cancel = nullptr;  // checked between steps; set it from any thread or a signal handler
 };
 
@@ -73,26 +74,26 @@ using DeltaFn = std::function<bool(const Delta&)>;
 struct GenerateStats {
   int64_t prompt_tokens = 0, cached_tokens = 0;  // cached: reused from an earlier turn
   int64_t generated_tokens = 0, thinking_tokens = 0;
-  double prefill_seconds = 0;           // evaluating prompt_tokens - cached_tokens
-  double decode_seconds = 0;            // from the first to the last generated token
-  double first_token_seconds = 0;       // submission to first token
-  double first_visible_seconds = 0;     // to the first visible text; 0 when there was none
+  double prefill_seconds = 0;        // evaluating prompt_tokens - cached_tokens
+  double decode_seconds = 0;         // from the first to the last generated token
+  double first_token_seconds = 0;    // submission to first token
+  double first_visible_seconds = 0;  // to the first visible text; 0 when there was none
   int64_t context_used = 0, context = 0;
-  int64_t num_fallbacks = 0;            // routes that were not the first choice in this request
+  int64_t num_fallbacks = 0;  // routes that were not the first choice in this request
 };
 
 struct GenerateResult {
-  ChatMessage message;            // assistant: content, thinking, tool calls
-  std::vector<TokenId> ids;       // all generated tokens, the end token included
+  ChatMessage message;       // assistant: content, thinking, tool calls
+  std::vector<TokenId> ids;  // all generated tokens, the end token included
   FinishReason finish = FinishReason::kStop;
-  std::string stop_string;        // which one ended it, when one did
-  uint64_t seed = 0;              // the seed used
+  std::string stop_string;  // which one ended it, when one did
+  uint64_t seed = 0;        // the seed used
   std::vector<TokenLogprob> logprobs;
   GenerateStats stats;
 };
 
-// A conversation's cache: consecutive requests that share a prefix evaluate only what is new, with results equal to a cold
-// run. One request at a time per session. Destroying it frees its pages.
+// A conversation's cache: consecutive requests that share a prefix evaluate only what is new, with results equal to a
+// cold run. One request at a time per session. Destroying it frees its pages.
 class Session {
  public:
   virtual ~Session() = default;

@@ -20,9 +20,9 @@ struct InspectedTensor {
 };
 
 struct MemoryNeed {
-  int64_t weight_bytes = 0;   // the file's own size of the weights
-  int64_t packed_bytes = 0;   // memory of the repacked copies
-  int64_t cache_bytes = 0;    // for `sequences` sequences of `context` positions
+  int64_t weight_bytes = 0;  // the file's own size of the weights
+  int64_t packed_bytes = 0;  // memory of the repacked copies
+  int64_t cache_bytes = 0;   // for `sequences` sequences of `context` positions
   int64_t scratch_bytes = 0;
 };
 
@@ -31,7 +31,7 @@ struct InspectedModel {
   std::string architecture;  // as the file says, also when it is not supported
   std::string name;
   std::string quantization;
-  std::string support;       // empty: this build can run it; else why not
+  std::string support;  // empty: this build can run it; else why not
   int64_t num_parameters = 0, file_bytes = 0;
   std::vector<std::pair<std::string, std::string>> facts;     // "layers": "35", in a fixed order
   std::vector<std::pair<std::string, std::string>> metadata;  // key: value as JSON text; long arrays abbreviated

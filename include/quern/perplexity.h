@@ -1,8 +1,8 @@
 // Perplexity and KL divergence of a model on a text, chunked.
 //
 // Definition: the text is tokenized once and cut into chunks of `context` tokens that begin every `stride` tokens. Each
-// chunk's first token is replaced by nothing: the model sees the chunk's tokens from position 0 (with <bos> in front when
-// add_bos). Tokens from `score_from` on are scored, each given the earlier tokens of its chunk; perplexity is
+// chunk's first token is replaced by nothing: the model sees the chunk's tokens from position 0 (with <bos> in front
+// when add_bos). Tokens from `score_from` on are scored, each given the earlier tokens of its chunk; perplexity is
 // exp(mean negative log-likelihood) over all scored tokens.
 #pragma once
 

@@ -25,7 +25,8 @@ class TextModel {
   };
   virtual std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options) const = 0;
   // The tokens of a rendered conversation; Unsupported when the model has no chat format.
-  virtual Result<std::vector<TokenId>> EncodeChat(std::span<const ChatMessage> messages, const ChatOptions& options) const = 0;
+  virtual Result<std::vector<TokenId>> EncodeChat(std::span<const ChatMessage> messages,
+                                                  const ChatOptions& options) const = 0;
   virtual Result<std::string> RenderChat(std::span<const ChatMessage> messages, const ChatOptions& options) const = 0;
   // Repaired UTF-8; special tokens are shown by name when asked. InvalidArgument for an id outside the vocabulary.
   virtual Result<std::string> Decode(std::span<const TokenId> ids, bool show_special) const = 0;

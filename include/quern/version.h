@@ -10,9 +10,9 @@ namespace quern {
 inline constexpr std::string_view kProductName = "quern";
 
 struct BuildInfo {
-  std::string version;    // "0.1.0"
-  std::string commit;     // git hash, or "unknown"
-  std::string compiler;   // "g++ 12.2.0"
+  std::string version;                // "0.1.0"
+  std::string commit;                 // git hash, or "unknown"
+  std::string compiler;               // "g++ 12.2.0"
   std::vector<std::string> backends;  // "cpu avx2", ...
 };
 BuildInfo GetBuildInfo();

@@ -4,16 +4,26 @@ namespace quern {
 
 std::string_view CodeName(Code code) {
   switch (code) {
-    case Code::kInvalidArgument: return "invalid_argument";
-    case Code::kNotFound: return "not_found";
-    case Code::kCorrupt: return "corrupt";
-    case Code::kUnsupported: return "unsupported";
-    case Code::kFailedPrecondition: return "failed_precondition";
-    case Code::kResourceExhausted: return "resource_exhausted";
-    case Code::kCancelled: return "cancelled";
-    case Code::kDeadline: return "deadline";
-    case Code::kUnavailable: return "unavailable";
-    case Code::kInternal: return "internal";
+    case Code::kInvalidArgument:
+      return "invalid_argument";
+    case Code::kNotFound:
+      return "not_found";
+    case Code::kCorrupt:
+      return "corrupt";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kFailedPrecondition:
+      return "failed_precondition";
+    case Code::kResourceExhausted:
+      return "resource_exhausted";
+    case Code::kCancelled:
+      return "cancelled";
+    case Code::kDeadline:
+      return "deadline";
+    case Code::kUnavailable:
+      return "unavailable";
+    case Code::kInternal:
+      return "internal";
   }
   return "internal";
 }

@@ -33,16 +33,16 @@ inline tl::unexpected<Error> WithFrame(Error error, std::string frame) {
 #define QUERN_CONCAT_(a, b) QUERN_CONCAT_INNER_(a, b)
 
 // Returns the error of a Status or Result expression, if it has one.
-#define QUERN_TRY(expr)                                                             \
-  do {                                                                              \
-    auto quern_status_ = (expr);                                                    \
-    if (!quern_status_) return tl::unexpected(std::move(quern_status_).error());    \
+#define QUERN_TRY(expr)                                                          \
+  do {                                                                           \
+    auto quern_status_ = (expr);                                                 \
+    if (!quern_status_) return tl::unexpected(std::move(quern_status_).error()); \
   } while (false)
 
 // QUERN_ASSIGN_OR_RETURN(auto x, F()): x gets the value, or the error is returned.
 #define QUERN_ASSIGN_OR_RETURN(lhs, expr) \
   QUERN_ASSIGN_OR_RETURN_IMPL_(QUERN_CONCAT_(quern_result_, __LINE__), lhs, expr)
-#define QUERN_ASSIGN_OR_RETURN_IMPL_(result, lhs, expr)                  \
-  auto result = (expr);                                                  \
-  if (!result) return tl::unexpected(std::move(result).error());         \
+#define QUERN_ASSIGN_OR_RETURN_IMPL_(result, lhs, expr)          \
+  auto result = (expr);                                          \
+  if (!result) return tl::unexpected(std::move(result).error()); \
   lhs = std::move(*result)

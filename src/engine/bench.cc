@@ -51,7 +51,8 @@ class Bencher {
     TokenId next = all[depth > 0 ? depth - 1 : 0];
     Clock::time_point first;
     for (int64_t i = 0; i < tokens; ++i) {
-      QUERN_ASSIGN_OR_RETURN(const std::span<const float> logits, impl_.stepper->AppendForLast(&sequence, {&next, 1}, nullptr));
+      QUERN_ASSIGN_OR_RETURN(const std::span<const float> logits,
+                             impl_.stepper->AppendForLast(&sequence, {&next, 1}, nullptr));
       next = Best(logits);
       generated.push_back(next);
       if (i == 0) first = Clock::now();
@@ -66,7 +67,8 @@ class Bencher {
     row.depth = depth;
     for (int rep = -options_.warmup; rep < options_.reps; ++rep) {
       QUERN_ASSIGN_OR_RETURN(const auto once, Once(is_prompt, tokens, depth));
-      if (options_.progress && !options_.progress({"bench", ++*done, total})) return Fail(Code::kCancelled, "interrupted");
+      if (options_.progress && !options_.progress({"bench", ++*done, total}))
+        return Fail(Code::kCancelled, "interrupted");
       if (rep < 0) continue;
       const auto counted = static_cast<double>(is_prompt ? tokens : tokens - 1);
       row.tokens_per_second.push_back(counted / once.first);
@@ -101,16 +103,21 @@ class Bencher {
 
 Status CheckOptions(const Model::Impl& impl, const BenchOptions& options) {
   if (options.reps < 1 || options.reps > 1000 || options.warmup < 0 || options.warmup > 100) {
-    return Fail(Code::kInvalidArgument, "reps {} or warmup {} is out of range; 1 to 1000, 0 to 100", options.reps, options.warmup);
+    return Fail(Code::kInvalidArgument, "reps {} or warmup {} is out of range; 1 to 1000, 0 to 100", options.reps,
+                options.warmup);
   }
   const int64_t context = impl.cache->context();
   for (const int64_t depth : options.depths) {
     if (depth < 0) return Fail(Code::kInvalidArgument, "depth {} is negative", depth);
     for (const int64_t n : options.prompt_tokens) {
-      if (n < 1 || depth + n > context) return Fail(Code::kInvalidArgument, "prompt {} at depth {} does not fit in the context of {}", n, depth, context);
+      if (n < 1 || depth + n > context)
+        return Fail(Code::kInvalidArgument, "prompt {} at depth {} does not fit in the context of {}", n, depth,
+                    context);
     }
     for (const int64_t n : options.generate_tokens) {
-      if (n < 2 || depth + n > context) return Fail(Code::kInvalidArgument, "{} tokens at depth {}: at least 2, within the context of {}", n, depth, context);
+      if (n < 2 || depth + n > context)
+        return Fail(Code::kInvalidArgument, "{} tokens at depth {}: at least 2, within the context of {}", n, depth,
+                    context);
     }
   }
   return {};
@@ -125,8 +132,9 @@ Result<BenchReport> RunBench(const std::shared_ptr<Model>& model, const BenchOpt
   Bencher bencher(impl, options);
   BenchReport report;
   report.prompt_hash = HashOfIds(bencher.ids());
-  const auto total = static_cast<int64_t>(options.depths.size() * (options.prompt_tokens.size() + options.generate_tokens.size())) *
-                     (options.reps + options.warmup);
+  const auto total =
+      static_cast<int64_t>(options.depths.size() * (options.prompt_tokens.size() + options.generate_tokens.size())) *
+      (options.reps + options.warmup);
   int64_t done = 0;
   for (const int64_t depth : options.depths) {
     for (const int64_t tokens : options.prompt_tokens) {

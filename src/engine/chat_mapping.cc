@@ -5,11 +5,16 @@ namespace {
 
 text::Role ToRole(ChatRole role) {
   switch (role) {
-    case ChatRole::kSystem: return text::Role::kSystem;
-    case ChatRole::kDeveloper: return text::Role::kDeveloper;
-    case ChatRole::kUser: return text::Role::kUser;
-    case ChatRole::kAssistant: return text::Role::kAssistant;
-    case ChatRole::kTool: return text::Role::kTool;
+    case ChatRole::kSystem:
+      return text::Role::kSystem;
+    case ChatRole::kDeveloper:
+      return text::Role::kDeveloper;
+    case ChatRole::kUser:
+      return text::Role::kUser;
+    case ChatRole::kAssistant:
+      return text::Role::kAssistant;
+    case ChatRole::kTool:
+      return text::Role::kTool;
   }
   return text::Role::kUser;
 }
@@ -23,11 +28,13 @@ Result<text::ToolDeclaration> ToTool(const Json& item, size_t index) {
   text::ToolDeclaration tool;
   tool.name = (*function)["name"].get<std::string>();
   if (function->contains("description")) {
-    if (!(*function)["description"].is_string()) return Fail(Code::kInvalidArgument, "tools[{}]: \"description\" is not a string", index);
+    if (!(*function)["description"].is_string())
+      return Fail(Code::kInvalidArgument, "tools[{}]: \"description\" is not a string", index);
     tool.description = (*function)["description"].get<std::string>();
   }
   tool.parameters = function->contains("parameters") ? (*function)["parameters"] : Json::object();
-  if (!tool.parameters.is_object()) return Fail(Code::kInvalidArgument, "tools[{}]: \"parameters\" is not an object", index);
+  if (!tool.parameters.is_object())
+    return Fail(Code::kInvalidArgument, "tools[{}]: \"parameters\" is not an object", index);
   return tool;
 }
 
@@ -44,12 +51,15 @@ Result<std::vector<text::Message>> ToMessages(std::span<const ChatMessage> messa
     out.name = message.name;
     // A tool answer that is a JSON object is rendered by its keys, as the templates do with a mapping.
     if (message.role == ChatRole::kTool) {
-      if (Result<Json> answer = ParseJson(message.content, "tool answer"); answer && answer->is_object()) out.response = std::move(*answer);
+      if (Result<Json> answer = ParseJson(message.content, "tool answer"); answer && answer->is_object())
+        out.response = std::move(*answer);
     }
     for (const ChatToolCall& call : message.tool_calls) {
-      Result<Json> arguments = ParseJson(call.arguments_json.empty() ? "{}" : call.arguments_json, "tool call arguments");
+      Result<Json> arguments =
+          ParseJson(call.arguments_json.empty() ? "{}" : call.arguments_json, "tool call arguments");
       if (!arguments) return Fail(Code::kInvalidArgument, "tool call {}: {}", call.name, arguments.error().message);
-      if (!arguments->is_object()) return Fail(Code::kInvalidArgument, "tool call {}: the arguments are not a JSON object", call.name);
+      if (!arguments->is_object())
+        return Fail(Code::kInvalidArgument, "tool call {}: the arguments are not a JSON object", call.name);
       out.tool_calls.push_back({call.id, call.name, std::move(*arguments)});
     }
     result.push_back(std::move(out));

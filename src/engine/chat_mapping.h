@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "quern/chat.h"
+
 #include "text/chat_format.h"
 
 namespace quern::engine {

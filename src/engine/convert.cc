@@ -15,7 +15,8 @@ Result<std::optional<DType>> ParseFloatType(const std::string& name) {
   if (name.empty()) return std::nullopt;
   const std::optional<DType> dtype = DTypeFromName(name);
   if (dtype != DType::kF32 && dtype != DType::kF16 && dtype != DType::kBF16) {
-    return WithHint(Fail(Code::kInvalidArgument, "\"{}\" is not F32, F16 or BF16", name), "quantize writes quantised types");
+    return WithHint(Fail(Code::kInvalidArgument, "\"{}\" is not F32, F16 or BF16", name),
+                    "quantize writes quantised types");
   }
   return dtype;
 }
@@ -52,7 +53,8 @@ ConvertResult Summarize(const std::vector<ExportTensor>& tensors) {
 int FloatFileType(std::optional<DType> dtype, const models::Checkpoint& checkpoint) {
   if (checkpoint.gguf) {
     const auto kept = checkpoint.gguf->GetInt("general.file_type");
-    const bool is_quantized = kept && *kept && **kept > models::FileTypeOf(DType::kF16) && **kept != models::FileTypeOf(DType::kBF16);
+    const bool is_quantized =
+        kept && *kept && **kept > models::FileTypeOf(DType::kF16) && **kept != models::FileTypeOf(DType::kBF16);
     if (kept && *kept && (!dtype || is_quantized)) return static_cast<int>(**kept);
   }
   if (dtype) return models::FileTypeOf(*dtype);
@@ -62,31 +64,37 @@ int FloatFileType(std::optional<DType> dtype, const models::Checkpoint& checkpoi
 
 }  // namespace
 
-Result<ConvertResult> ConvertModel(const ModelFile& source, const std::string& destination, const ConvertOptions& options) {
+Result<ConvertResult> ConvertModel(const ModelFile& source, const std::string& destination,
+                                   const ConvertOptions& options) {
   if (options.to != "gguf" && options.to != "safetensors") {
     return Fail(Code::kInvalidArgument, "\"{}\" is not a format; gguf and safetensors are", options.to);
   }
   if (!options.tensor_types.empty() || !options.imatrix.empty()) {
-    return WithHint(Fail(Code::kInvalidArgument, "tensor types and importance matrices belong to quantising"), "use quantize");
+    return WithHint(Fail(Code::kInvalidArgument, "tensor types and importance matrices belong to quantising"),
+                    "use quantize");
   }
   QUERN_ASSIGN_OR_RETURN(const std::optional<DType> dtype, ParseFloatType(options.dtype));
   if (!options.dry_run) QUERN_TRY(engine::CheckDestination(destination));
   QUERN_ASSIGN_OR_RETURN(const models::Checkpoint checkpoint, models::OpenCheckpoint(source.path));
   const bool to_gguf = options.to == "gguf";
-  QUERN_ASSIGN_OR_RETURN(std::vector<ExportTensor> tensors, to_gguf ? models::ListGgufTensors(checkpoint)
-                                                                    : models::ListSafetensors(checkpoint, DType::kBF16, dtype));
+  QUERN_ASSIGN_OR_RETURN(
+      std::vector<ExportTensor> tensors,
+      to_gguf ? models::ListGgufTensors(checkpoint) : models::ListSafetensors(checkpoint, DType::kBF16, dtype));
   if (to_gguf && dtype) models::PlanFloats(*dtype, &tensors);
   ConvertResult result = Summarize(tensors);
   if (options.dry_run) return result;
-  const Status written = to_gguf ? engine::WriteGgufModel(checkpoint, tensors, {FloatFileType(dtype, checkpoint), nullptr, "convert"},
-                                                          destination, options)
-                                 : engine::WriteHfModel(checkpoint, tensors, destination, options);
+  const Status written =
+      to_gguf ? engine::WriteGgufModel(checkpoint, tensors, {FloatFileType(dtype, checkpoint), nullptr, "convert"},
+                                       destination, options)
+              : engine::WriteHfModel(checkpoint, tensors, destination, options);
   if (!written) return WithFrame(written.error(), fmt::format("writing {}", destination));
   return result;
 }
 
-Result<ConvertResult> QuantizeModel(const ModelFile& source, const std::string& destination, const ConvertOptions& options) {
-  if (options.to != "gguf") return Fail(Code::kInvalidArgument, "quantised models are written as gguf, not \"{}\"", options.to);
+Result<ConvertResult> QuantizeModel(const ModelFile& source, const std::string& destination,
+                                    const ConvertOptions& options) {
+  if (options.to != "gguf")
+    return Fail(Code::kInvalidArgument, "quantised models are written as gguf, not \"{}\"", options.to);
   QUERN_ASSIGN_OR_RETURN(const models::QuantizeType type, models::ParseQuantizeType(options.dtype));
   QUERN_ASSIGN_OR_RETURN(const std::vector<models::TypeOverride> overrides, ParseOverrides(options));
   if (!options.dry_run) QUERN_TRY(engine::CheckDestination(destination));

@@ -1,14 +1,15 @@
 // Converting and quantising the demo checkpoints: what comes back, what is refused, and that nothing half-done stays.
 #include "quern/convert.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 
+#include <gtest/gtest.h>
+
 #include "quern/generate.h"
+
 #include "base/file.h"
 #include "format/gguf_writer.h"
 #include "format/safetensors.h"
@@ -149,7 +150,8 @@ TEST(ConvertModel, ShiftsGemma3Norms) {
   add("norm.weight", {64});
   for (int layer = 0; layer < config.num_layers; ++layer) {
     const std::string prefix = fmt::format("layers.{}.", layer);
-    for (const char* norm : {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}) {
+    for (const char* norm :
+         {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}) {
       add(prefix + norm + ".weight", {64});
     }
     add(prefix + "self_attn.q_proj.weight", {64, 64});
@@ -183,7 +185,8 @@ TEST(ConvertModel, ShiftsGemma3Norms) {
   ASSERT_TRUE(again);
   for (const auto& [name, view] : tensors.tensors) {
     ASSERT_NE(again->tensors.Find(name), nullptr) << name;
-    EXPECT_EQ(std::memcmp(view.data, again->tensors.Find(name)->data, static_cast<size_t>(view.num_bytes())), 0) << name;
+    EXPECT_EQ(std::memcmp(view.data, again->tensors.Find(name)->data, static_cast<size_t>(view.num_bytes())), 0)
+        << name;
   }
 }
 
@@ -211,8 +214,8 @@ struct TypeError {
 
 class Quantize : public ::testing::TestWithParam<TypeError> {};
 
-// Every type writes a file that loads and answers as well as its bits allow. The bounds are about twice what was measured:
-// they catch a wrong scale or a wrong tensor, not a change in rounding.
+// Every type writes a file that loads and answers as well as its bits allow. The bounds are about twice what was
+// measured: they catch a wrong scale or a wrong tensor, not a change in rounding.
 TEST_P(Quantize, LoadsAndStaysClose) {
   static const std::vector<float> wanted = Logits(Demo());
   const TemporaryFolder folder;
@@ -294,7 +297,8 @@ std::map<std::string, std::vector<float>> Importances() {
   return values;
 }
 
-std::filesystem::path WriteGgufImportances(const TemporaryFolder& folder, const std::map<std::string, std::vector<float>>& all) {
+std::filesystem::path WriteGgufImportances(const TemporaryFolder& folder,
+                                           const std::map<std::string, std::vector<float>>& all) {
   const auto path = folder.path() / "imatrix.gguf";
   format::GgufWriter writer;
   writer.SetString("general.type", "imatrix");
@@ -318,7 +322,8 @@ TEST(QuantizeModel, UsesImportance) {
   const auto importances = Importances();
   ConvertOptions weighted = Type("Q4_K");
   weighted.imatrix = WriteGgufImportances(folder, importances).string();
-  const auto plain = folder.path() / "plain.gguf", with = folder.path() / "with.gguf", with_dat = folder.path() / "dat.gguf";
+  const auto plain = folder.path() / "plain.gguf", with = folder.path() / "with.gguf",
+             with_dat = folder.path() / "dat.gguf";
   ASSERT_TRUE(QuantizeModel(Demo(), plain.string(), Type("Q4_K")));
   const auto result = QuantizeModel(Demo(), with.string(), weighted);
   ASSERT_TRUE(result) << result.error().ToString();
@@ -337,7 +342,8 @@ TEST(QuantizeModel, UsesImportance) {
   ASSERT_TRUE(QuantizeModel(Demo(), with_dat.string(), weighted));
   ExpectSameBytes(with, with_dat);
 
-  const auto original = models::OpenCheckpoint(Demo().path), a = models::OpenCheckpoint(plain), b = models::OpenCheckpoint(with);
+  const auto original = models::OpenCheckpoint(Demo().path), a = models::OpenCheckpoint(plain),
+             b = models::OpenCheckpoint(with);
   ASSERT_TRUE(original && a && b);
   const auto weighted_error = [&](const models::Checkpoint& checkpoint, const std::string& name) {
     const TensorView &view = *checkpoint.tensors.Find(name), &exact = *original->tensors.Find(name);
@@ -346,7 +352,8 @@ TEST(QuantizeModel, UsesImportance) {
     for (int64_t r = 0; r < view.num_rows(); ++r) {
       DecodeRow(view.dtype, view.row(r), row);
       DecodeRow(exact.dtype, exact.row(r), wanted);
-      for (size_t i = 0; i < row.size(); ++i) error += importances.at(name)[i] * std::pow(static_cast<double>(row[i]) - wanted[i], 2);
+      for (size_t i = 0; i < row.size(); ++i)
+        error += importances.at(name)[i] * std::pow(static_cast<double>(row[i]) - wanted[i], 2);
     }
     return error;
   };
@@ -453,7 +460,8 @@ TEST(ConvertModel, RefusesBadOptions) {
 TEST(ConvertModel, SetsMetadata) {
   const TemporaryFolder folder;
   ConvertOptions options = Type("");
-  options.metadata = {{"general.name", "12"}, {"my.flag", "true"}, {"my.count", "7"}, {"my.ratio", "0.5"}, {"my.text", "7 apples"}};
+  options.metadata = {
+      {"general.name", "12"}, {"my.flag", "true"}, {"my.count", "7"}, {"my.ratio", "0.5"}, {"my.text", "7 apples"}};
   const auto path = folder.path() / "a.gguf";
   ASSERT_TRUE(ConvertModel(Demo(), path.string(), options));
   // From GGUF to GGUF a key keeps its type.
@@ -490,7 +498,8 @@ TEST(ConvertModel, ReportsValuesThatDoNotFit) {
   const auto result = ConvertModel(At(source), (folder.path() / "x.gguf").string(), Type("F16"));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::kInvalidArgument);
-  EXPECT_NE(result.error().ToString().find("blk.1.ffn_up.weight, row 3"), std::string::npos) << result.error().ToString();
+  EXPECT_NE(result.error().ToString().find("blk.1.ffn_up.weight, row 3"), std::string::npos)
+      << result.error().ToString();
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "x.gguf"));
 }
 

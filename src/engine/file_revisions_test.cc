@@ -1,13 +1,14 @@
-// The differences between revisions of published files: each variant of a demo checkpoint must load and give the logits of
-// the original, or be refused by name.
-#include <gtest/gtest.h>
-
+// The differences between revisions of published files: each variant of a demo checkpoint must load and give the logits
+// of the original, or be refused by name.
 #include <cstring>
 #include <functional>
 #include <map>
 
+#include <gtest/gtest.h>
+
 #include "quern/convert.h"
 #include "quern/generate.h"
+
 #include "base/json.h"
 #include "engine/model_impl.h"
 #include "format/gguf_writer.h"
@@ -56,7 +57,9 @@ struct EditableGguf {
   };
   std::map<std::string, Tensor> tensors;
 
-  void SetInts(const std::string& key, std::vector<int64_t> values) { metadata[key] = {GgufType::kArray, GgufType::kInt32, std::move(values)}; }
+  void SetInts(const std::string& key, std::vector<int64_t> values) {
+    metadata[key] = {GgufType::kArray, GgufType::kInt32, std::move(values)};
+  }
   void SetInt(const std::string& key, uint64_t value) { metadata[key] = {GgufType::kUint32, GgufType::kUint32, value}; }
 };
 
@@ -104,21 +107,31 @@ class FileRevisions : public ::testing::Test {
 };
 
 TEST_F(FileRevisions, ScalarAndArrayKeysMeanTheSame) {
-  EXPECT_EQ(Logits(Variant("gemma4-nano", [](EditableGguf* gguf) { gguf->SetInts("gemma4.attention.head_count_kv", {1, 1, 1, 1, 1, 1, 1, 1}); })),
+  EXPECT_EQ(Logits(Variant("gemma4-nano",
+                           [](EditableGguf* gguf) {
+                             gguf->SetInts("gemma4.attention.head_count_kv", {1, 1, 1, 1, 1, 1, 1, 1});
+                           })),
             Logits(Demo("gemma4-nano")));
   const std::vector<float> moe = Logits(Demo("gemma4-nano-moe"));
-  EXPECT_EQ(Logits(Variant("gemma4-nano-moe", [](EditableGguf* gguf) {
-              const GgufValue& width = gguf->metadata.at("gemma4.feed_forward_length");
-              ASSERT_EQ(width.type, GgufType::kUint32);
-              gguf->SetInts("gemma4.feed_forward_length", std::vector<int64_t>(4, static_cast<int64_t>(std::get<uint64_t>(width.data))));
-            })),
+  EXPECT_EQ(Logits(Variant("gemma4-nano-moe",
+                           [](EditableGguf* gguf) {
+                             const GgufValue& width = gguf->metadata.at("gemma4.feed_forward_length");
+                             ASSERT_EQ(width.type, GgufType::kUint32);
+                             gguf->SetInts(
+                                 "gemma4.feed_forward_length",
+                                 std::vector<int64_t>(4, static_cast<int64_t>(std::get<uint64_t>(width.data))));
+                           })),
             moe);
 }
 
 TEST_F(FileRevisions, ArraysOfTheWrongLengthAreRefused) {
-  EXPECT_EQ(CodeOf(Variant("gemma4-nano", [](EditableGguf* gguf) { gguf->SetInts("gemma4.attention.head_count_kv", {1, 1, 1}); })),
+  EXPECT_EQ(CodeOf(Variant("gemma4-nano",
+                           [](EditableGguf* gguf) {
+                             gguf->SetInts("gemma4.attention.head_count_kv", {1, 1, 1});
+                           })),
             "corrupt");
-  EXPECT_EQ(CodeOf(Variant("gemma4-nano", [](EditableGguf* gguf) { gguf->SetInt("gemma4.block_count", 7); })), "corrupt");
+  EXPECT_EQ(CodeOf(Variant("gemma4-nano", [](EditableGguf* gguf) { gguf->SetInt("gemma4.block_count", 7); })),
+            "corrupt");
 }
 
 // Gate first, up second: [E, 2F, D] and two tensors [E, F, D].
@@ -164,19 +177,25 @@ TEST_F(FileRevisions, RedundantTailKeysAndValuesAreIgnored) {
 
 TEST_F(FileRevisions, OptionalTensorsMayBeMissing) {
   const std::vector<float> wanted = Logits(Demo("gemma4-nano"));
-  EXPECT_EQ(Logits(Variant("gemma4-nano", [](EditableGguf* gguf) { gguf->tensors.erase("rope_freqs.weight"); })), wanted)
+  EXPECT_EQ(Logits(Variant("gemma4-nano", [](EditableGguf* gguf) { gguf->tensors.erase("rope_freqs.weight"); })),
+            wanted)
       << "a quarter of the width rotates in every published file";
-  EXPECT_EQ(Logits(Variant("gemma4-nano", [](EditableGguf* gguf) {
-              for (int layer = 0; layer < 8; ++layer) gguf->tensors.erase(fmt::format("blk.{}.layer_output_scale.weight", layer));
-            })),
+  EXPECT_EQ(Logits(Variant("gemma4-nano",
+                           [](EditableGguf* gguf) {
+                             for (int layer = 0; layer < 8; ++layer)
+                               gguf->tensors.erase(fmt::format("blk.{}.layer_output_scale.weight", layer));
+                           })),
             wanted)
       << "1 in this checkpoint, which is what missing means";
-  EXPECT_EQ(Logits(Variant("gemma4-nano", [](EditableGguf* gguf) { gguf->tensors["output.weight"] = gguf->tensors.at("token_embd.weight"); })),
+  EXPECT_EQ(Logits(Variant(
+                "gemma4-nano",
+                [](EditableGguf* gguf) { gguf->tensors["output.weight"] = gguf->tensors.at("token_embd.weight"); })),
             wanted)
       << "an untied head that equals the embedding";
 }
 
-// eos is <eos> in some files and <turn|> in others; generation ends at both, and at <|tool_response>, whatever the file says.
+// eos is <eos> in some files and <turn|> in others; generation ends at both, and at <|tool_response>, whatever the file
+// says.
 TEST_F(FileRevisions, EndTokensAreFoundByTheirStrings) {
   const auto ends = [](const ModelFile& file) {
     const auto model = Load(file);
@@ -193,10 +212,11 @@ TEST_F(FileRevisions, EndTokensAreFoundByTheirStrings) {
     });
     EXPECT_EQ(ends(variant), wanted) << eos;
   }
-  EXPECT_EQ(ends(Variant("gemma4-nano", [](EditableGguf* gguf) {
-              gguf->metadata.erase("tokenizer.ggml.eot_token_id");
-              gguf->metadata.erase("tokenizer.ggml.eos_token_id");
-            })),
+  EXPECT_EQ(ends(Variant("gemma4-nano",
+                         [](EditableGguf* gguf) {
+                           gguf->metadata.erase("tokenizer.ggml.eot_token_id");
+                           gguf->metadata.erase("tokenizer.ggml.eos_token_id");
+                         })),
             wanted);
 }
 
@@ -226,19 +246,22 @@ TEST_F(FileRevisions, BothSpellingsOfFullLayersMeanTheSame) {
   };
   EXPECT_EQ(Logits(WithConfig("gemma4-nano", spell_out)), Logits(Demo("gemma4-nano")));
   // Keys may be padded with zeros.
-  EXPECT_EQ(Logits(WithConfig("gemma4-nano", [](Json* config) {
-              (*config)["per_layer_config"] = {{"03", {{"head_dim", 128}}}, {"07", {{"head_dim", 128}}}};
-            })),
-            Logits(Demo("gemma4-nano")));
+  EXPECT_EQ(
+      Logits(WithConfig("gemma4-nano",
+                        [](Json* config) {
+                          (*config)["per_layer_config"] = {{"03", {{"head_dim", 128}}}, {"07", {{"head_dim", 128}}}};
+                        })),
+      Logits(Demo("gemma4-nano")));
   // Together they must agree.
   EXPECT_EQ(CodeOf(WithConfig("gemma4-nano", [](Json* config) { (*config)["global_head_dim"] = 128; })), "loaded");
   EXPECT_EQ(CodeOf(WithConfig("gemma4-nano", [](Json* config) { (*config)["global_head_dim"] = 256; })), "corrupt");
-  EXPECT_EQ(Logits(WithConfig("gemma4-nano-moe", [](Json* config) {
-              const Json overrides = config->at("per_layer_config");
-              config->erase("per_layer_config");
-              (*config)["global_head_dim"] = overrides.begin()->at("head_dim");
-              (*config)["num_global_key_value_heads"] = overrides.begin()->at("num_key_value_heads");
-            })),
+  EXPECT_EQ(Logits(WithConfig("gemma4-nano-moe",
+                              [](Json* config) {
+                                const Json overrides = config->at("per_layer_config");
+                                config->erase("per_layer_config");
+                                (*config)["global_head_dim"] = overrides.begin()->at("head_dim");
+                                (*config)["num_global_key_value_heads"] = overrides.begin()->at("num_key_value_heads");
+                              })),
             Logits(Demo("gemma4-nano-moe")));
 }
 

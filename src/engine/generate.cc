@@ -167,7 +167,8 @@ class Generation {
     result_.stats.thinking_tokens = answer_.num_thinking();
     result_.stats.context_used = static_cast<int64_t>(prompt.size() + result_.ids.size());
     result_.message = answer_.TakeMessage();
-    if (result_.finish == FinishReason::kStop && !result_.message.tool_calls.empty()) result_.finish = FinishReason::kToolCalls;
+    if (result_.finish == FinishReason::kStop && !result_.message.tool_calls.empty())
+      result_.finish = FinishReason::kToolCalls;
     return std::move(result_);
   }
 
@@ -201,7 +202,8 @@ class Generation {
       const bool wanted = answer_.Push(id);
       if (stats.first_visible_seconds == 0 && answer_.has_visible()) stats.first_visible_seconds = SecondsSince(start);
       if (!wanted) return Fail(Code::kCancelled, "the receiver stopped");
-      if (answer_.matched_stop() || (!request_.ignore_eos && std::ranges::binary_search(impl_.tokenizer->end_ids(), id))) {
+      if (answer_.matched_stop() ||
+          (!request_.ignore_eos && std::ranges::binary_search(impl_.tokenizer->end_ids(), id))) {
         result_.finish = FinishReason::kStop;
         return {};
       }
@@ -230,13 +232,16 @@ class Generation {
 
 Status CheckRequest(const Model::Impl& impl, const GenerateRequest& request, std::span<const TokenId> prompt) {
   QUERN_TRY(Validate(request.sampling));
-  if (request.max_tokens < -1) return Fail(Code::kInvalidArgument, "max_tokens is {}; at least 0, or -1", request.max_tokens);
-  if (request.logprobs < 0 || request.logprobs > 20) return Fail(Code::kInvalidArgument, "logprobs is {}; 0 to 20", request.logprobs);
+  if (request.max_tokens < -1)
+    return Fail(Code::kInvalidArgument, "max_tokens is {}; at least 0, or -1", request.max_tokens);
+  if (request.logprobs < 0 || request.logprobs > 20)
+    return Fail(Code::kInvalidArgument, "logprobs is {}; 0 to 20", request.logprobs);
   if (prompt.empty()) return Fail(Code::kInvalidArgument, "the prompt is empty");
   const int64_t context = impl.cache->context();
   if (static_cast<int64_t>(prompt.size()) >= context) {
-    return WithHint(Fail(Code::kResourceExhausted, "the prompt has {} tokens; the context is {}", prompt.size(), context),
-                    "shorten it or raise --ctx");
+    return WithHint(
+        Fail(Code::kResourceExhausted, "the prompt has {} tokens; the context is {}", prompt.size(), context),
+        "shorten it or raise --ctx");
   }
   return {};
 }
@@ -261,7 +266,8 @@ Result<std::unique_ptr<Session>> NewSession(const std::shared_ptr<Model>& model)
 Result<std::vector<TokenId>> PromptTokens(const std::shared_ptr<Model>& model, const GenerateRequest& request) {
   const Model::Impl& impl = model->impl();
   const int kinds = (request.messages.empty() ? 0 : 1) + (request.text ? 1 : 0) + (request.ids ? 1 : 0);
-  if (kinds != 1) return Fail(Code::kInvalidArgument, "a request needs exactly one of messages, text and ids; it has {}", kinds);
+  if (kinds != 1)
+    return Fail(Code::kInvalidArgument, "a request needs exactly one of messages, text and ids; it has {}", kinds);
   if (request.ids) return *request.ids;
   if (request.text) return engine::EncodeText(*impl.tokenizer, *request.text, request.parse_special, true);
   return engine::EncodeChat(impl.chat_format.get(), impl.chat_refusal, request.messages, request.chat);

@@ -1,4 +1,5 @@
-// The engine from the public API down, on the demo checkpoints: golden replies, reuse of prefixes, limits and interruptions.
+// The engine from the public API down, on the demo checkpoints: golden replies, reuse of prefixes, limits and
+// interruptions.
 #include "quern/generate.h"
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "quern/tokenize.h"
+
 #include "base/file.h"
 #include "base/json.h"
 
@@ -46,15 +48,22 @@ std::vector<ChatMessage> GoldenTurns(const Json& prompt) {
   std::vector<ChatMessage> messages;
   for (const Json& turn : prompt["turns"]) {
     const std::string role = turn[0].get<std::string>();
-    messages.push_back({role == "system" ? ChatRole::kSystem : role == "model" ? ChatRole::kAssistant : ChatRole::kUser,
-                        turn[1].get<std::string>(), {}, {}, {}, {}});
+    messages.push_back({role == "system"  ? ChatRole::kSystem
+                        : role == "model" ? ChatRole::kAssistant
+                                          : ChatRole::kUser,
+                        turn[1].get<std::string>(),
+                        {},
+                        {},
+                        {},
+                        {}});
   }
   return messages;
 }
 
 class DemoModel : public testing::TestWithParam<const char*> {};
 
-// Rendering, tokenization, evaluation and decoding together: the replies of the reference implementation, word for word.
+// Rendering, tokenization, evaluation and decoding together: the replies of the reference implementation, word for
+// word.
 TEST_P(DemoModel, GoldenRepliesThroughThePublicApi) {
   const auto model = Exact(GetParam());
   ASSERT_NE(model, nullptr);
@@ -112,7 +121,8 @@ TEST(Generate, WarmPrefixEqualsColdRun) {
     request.sampling.temperature = 0;
     request.max_tokens = 60;
     const std::vector<std::string> questions = {"What does river mean?", "Spell table.", "What is 23 + 45?",
-                                                "Give me the definition of bread as JSON.", "Name three kinds of tree."};
+                                                "Give me the definition of bread as JSON.",
+                                                "Name three kinds of tree."};
     for (const std::string& question : questions) {
       request.messages.push_back({ChatRole::kUser, question, {}, {}, {}, {}});
       const auto warm = Generate(model, session->get(), request, {});
@@ -211,7 +221,8 @@ TEST(Generate, InterruptionsLeaveTheSessionUsable) {
   const auto model = LoadDemo("gemma4-nano");
   auto session = NewSession(model);
   GenerateRequest request = Ask("What does river mean?");
-  const auto stopped = Generate(model, session->get(), request, [](const Delta& delta) { return delta.num_tokens < 5; });
+  const auto stopped =
+      Generate(model, session->get(), request, [](const Delta& delta) { return delta.num_tokens < 5; });
   ASSERT_TRUE(stopped.has_value());
   EXPECT_EQ(stopped->finish, FinishReason::kInterrupted);
   std::atomic<bool> cancel{true};

@@ -24,7 +24,9 @@ std::string Upper(std::string_view text) {
   return upper;
 }
 
-bool IsTaskFile(std::string_view name, std::string_view prefix) { return Upper(name).find(Upper(prefix)) != std::string::npos; }
+bool IsTaskFile(std::string_view name, std::string_view prefix) {
+  return Upper(name).find(Upper(prefix)) != std::string::npos;
+}
 
 // "model-00002-of-00003.gguf": its stem, part and count.
 struct SplitName {
@@ -35,8 +37,11 @@ SplitName ParseSplit(const std::string& stem) {
   // "-00001-of-00003" is 15 characters.
   if (stem.size() > 15 && stem.compare(stem.size() - 9, 4, "-of-") == 0 && stem[stem.size() - 15] == '-') {
     const std::string part = stem.substr(stem.size() - 14, 5), count = stem.substr(stem.size() - 5);
-    const auto digits = [](const std::string& text) { return std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); }); };
-    if (digits(part) && digits(count)) return {stem.substr(0, stem.size() - 15), std::atoi(part.c_str()), std::atoi(count.c_str())};
+    const auto digits = [](const std::string& text) {
+      return std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
+    };
+    if (digits(part) && digits(count))
+      return {stem.substr(0, stem.size() - 15), std::atoi(part.c_str()), std::atoi(count.c_str())};
   }
   return {stem, 1, 1};
 }
@@ -57,7 +62,8 @@ fs::path HfCacheDir(const std::string& models_dir) {
     if (const std::string value = Environment(name); !value.empty()) return value;
   }
   if (const std::string home = Environment("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
-  if (const std::string cache = Environment("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "huggingface" / "hub";
+  if (const std::string cache = Environment("XDG_CACHE_HOME"); !cache.empty())
+    return fs::path(cache) / "huggingface" / "hub";
   return fs::path(Environment("HOME")) / ".cache" / "huggingface" / "hub";
 }
 
@@ -100,16 +106,21 @@ Result<fs::path> FindSnapshot(const fs::path& cache, const HfReference& referenc
   }
   const fs::path snapshot = repository / "snapshots" / commit;
   if (fs::is_directory(snapshot, error)) return snapshot;
-  return Fail(Code::kNotFound, "{}/{}@{} is not in the cache {}", reference.owner, reference.name, reference.revision, cache.string());
+  return Fail(Code::kNotFound, "{}/{}@{} is not in the cache {}", reference.owner, reference.name, reference.revision,
+              cache.string());
 }
 
 std::string QuantizationTag(std::string_view file_name) {
   // Longest spellings first, so that Q4_K_M is not read as Q4_K. A tag stands between separators.
-  constexpr std::array kTags = {"UD-Q8_K_XL", "UD-Q6_K_XL", "UD-Q5_K_XL", "UD-Q4_K_XL", "UD-Q3_K_XL", "UD-Q2_K_XL", "Q2_K_S", "Q2_K_L", "Q3_K_S",
-                                "Q3_K_M", "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q4_K_L", "Q5_K_S", "Q5_K_M", "Q6_K_L", "IQ4_NL", "IQ4_XS", "MXFP4", "BF16",
-                                "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "F16", "F32"};
+  constexpr std::array kTags = {
+      "UD-Q8_K_XL", "UD-Q6_K_XL", "UD-Q5_K_XL", "UD-Q4_K_XL", "UD-Q3_K_XL", "UD-Q2_K_XL", "Q2_K_S", "Q2_K_L", "Q3_K_S",
+      "Q3_K_M",     "Q3_K_L",     "Q4_K_S",     "Q4_K_M",     "Q4_K_L",     "Q5_K_S",     "Q5_K_M", "Q6_K_L", "IQ4_NL",
+      "IQ4_XS",     "MXFP4",      "BF16",       "Q2_K",       "Q3_K",       "Q4_K",       "Q5_K",   "Q6_K",   "Q4_0",
+      "Q4_1",       "Q5_0",       "Q5_1",       "Q8_0",       "F16",        "F32"};
   const std::string name = Upper(file_name);
-  const auto separates = [&](size_t at) { return at >= name.size() || name[at] == '-' || name[at] == '_' || name[at] == '.'; };
+  const auto separates = [&](size_t at) {
+    return at >= name.size() || name[at] == '-' || name[at] == '_' || name[at] == '.';
+  };
   for (const std::string_view tag : kTags) {
     for (size_t at = name.find(tag); at != std::string::npos; at = name.find(tag, at + 1)) {
       if ((at == 0 || separates(at - 1)) && separates(at + tag.size())) return std::string(tag);
@@ -143,7 +154,8 @@ std::vector<SnapshotVariant> ListVariants(const fs::path& snapshot) {
   }
   for (const auto& [stem, group] : groups) {
     const std::string tag = QuantizationTag(stem + ".gguf");
-    variants.push_back({tag.empty() ? "gguf" : tag, group.first, group.bytes, TaskOf(stem), group.parts == group.count && !group.first.empty()});
+    variants.push_back({tag.empty() ? "gguf" : tag, group.first, group.bytes, TaskOf(stem),
+                        group.parts == group.count && !group.first.empty()});
   }
   if (safetensors_bytes > 0 && fs::exists(snapshot / "config.json", error)) {
     // models--owner--name/snapshots/commit: the repository's name says what it is for.
@@ -153,16 +165,20 @@ std::vector<SnapshotVariant> ListVariants(const fs::path& snapshot) {
   return variants;
 }
 
-Result<SnapshotVariant> ChooseVariant(const std::vector<SnapshotVariant>& variants, const HfReference& reference, std::string* notice) {
+Result<SnapshotVariant> ChooseVariant(const std::vector<SnapshotVariant>& variants, const HfReference& reference,
+                                      std::string* notice) {
   std::vector<const SnapshotVariant*> candidates;
   std::string listing;
   for (const SnapshotVariant& variant : variants) {
     if (variant.task == "projector") continue;
-    listing += fmt::format("{}{} ({:.2f} GB)", listing.empty() ? "" : ", ", variant.tag, static_cast<double>(variant.size_bytes) / 1e9);
+    listing += fmt::format("{}{} ({:.2f} GB)", listing.empty() ? "" : ", ", variant.tag,
+                           static_cast<double>(variant.size_bytes) / 1e9);
     const std::string file_name = variant.path.filename().string();
-    const bool wanted = reference.variant.empty() || Upper(reference.variant) == Upper(variant.tag) || reference.variant == file_name ||
+    const bool wanted = reference.variant.empty() || Upper(reference.variant) == Upper(variant.tag) ||
+                        reference.variant == file_name ||
                         (Upper(reference.variant) == "GGUF" && variant.path.extension() == ".gguf");
-    if (wanted && (variant.task != "draft" || reference.variant == file_name || variants.size() == 1)) candidates.push_back(&variant);
+    if (wanted && (variant.task != "draft" || reference.variant == file_name || variants.size() == 1))
+      candidates.push_back(&variant);
   }
   const std::string repository = reference.owner + "/" + reference.name;
   const SnapshotVariant* chosen = candidates.size() == 1 ? candidates.front() : nullptr;
@@ -170,7 +186,8 @@ Result<SnapshotVariant> ChooseVariant(const std::vector<SnapshotVariant>& varian
     std::vector<std::string> preference = {"Q4_K_M", "Q4_K_S", "Q4_0", "Q5_K_M", "Q6_K", "Q8_0", "BF16", "F16"};
     if (Upper(reference.name).find("QAT") != std::string::npos) preference.insert(preference.begin(), "Q4_0");
     for (const std::string& tag : preference) {
-      const auto found = std::ranges::find(candidates, tag, [](const SnapshotVariant* variant) { return variant->tag; });
+      const auto found =
+          std::ranges::find(candidates, tag, [](const SnapshotVariant* variant) { return variant->tag; });
       if (found == candidates.end()) continue;
       chosen = *found;
       *notice = fmt::format("{} has {} variants here; using {}", repository, candidates.size(), tag);
@@ -178,10 +195,11 @@ Result<SnapshotVariant> ChooseVariant(const std::vector<SnapshotVariant>& varian
     }
   }
   if (chosen == nullptr) {
-    return Fail(Code::kNotFound, "{}: {} variant \"{}\"; in the cache: {}", repository, candidates.empty() ? "no" : "more than one",
-                reference.variant, listing.empty() ? "nothing" : listing);
+    return Fail(Code::kNotFound, "{}: {} variant \"{}\"; in the cache: {}", repository,
+                candidates.empty() ? "no" : "more than one", reference.variant, listing.empty() ? "nothing" : listing);
   }
-  if (!chosen->is_complete) return Fail(Code::kNotFound, "{}: variant {} is only partly in the cache", repository, chosen->tag);
+  if (!chosen->is_complete)
+    return Fail(Code::kNotFound, "{}: variant {} is only partly in the cache", repository, chosen->tag);
   return *chosen;
 }
 

@@ -14,7 +14,8 @@
 
 namespace quern::engine {
 
-// models_dir, else QUERN_MODELS_DIR, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub,
+// models_dir, else QUERN_MODELS_DIR, HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, $HF_HOME/hub,
+// $XDG_CACHE_HOME/huggingface/hub,
 // ~/.cache/huggingface/hub.
 std::filesystem::path HfCacheDir(const std::string& models_dir);
 
@@ -31,16 +32,18 @@ Result<std::filesystem::path> FindSnapshot(const std::filesystem::path& cache, c
 
 // What a variant of a snapshot is: a .gguf file (the first part of a split one) or the folder itself (safetensors).
 struct SnapshotVariant {
-  std::string tag;             // "Q4_0", "BF16", "safetensors"
+  std::string tag;  // "Q4_0", "BF16", "safetensors"
   std::filesystem::path path;
-  int64_t size_bytes = 0;      // all parts
-  std::string task;            // "generate", "draft", "embed", "extract"
-  bool is_complete = true;     // all parts of a split file are there
+  int64_t size_bytes = 0;   // all parts
+  std::string task;         // "generate", "draft", "embed", "extract"
+  bool is_complete = true;  // all parts of a split file are there
 };
 std::vector<SnapshotVariant> ListVariants(const std::filesystem::path& snapshot);
 
-// Chooses by the reference's variant, or by preference when there is none; `notice` gets one line when a choice was made.
-Result<SnapshotVariant> ChooseVariant(const std::vector<SnapshotVariant>& variants, const HfReference& reference, std::string* notice);
+// Chooses by the reference's variant, or by preference when there is none; `notice` gets one line when a choice was
+// made.
+Result<SnapshotVariant> ChooseVariant(const std::vector<SnapshotVariant>& variants, const HfReference& reference,
+                                      std::string* notice);
 
 // The quantisation tag of a file name ("gemma-4-E2B_q4_0-it.gguf": "Q4_0"), upper-cased; empty when there is none.
 std::string QuantizationTag(std::string_view file_name);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "quern/suggest.h"
+
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -11,7 +13,6 @@
 #include "models/registry.h"
 #include "ops/cpu/packed_matrix.h"
 #include "ops/program/arena_plan.h"
-#include "quern/suggest.h"
 
 namespace quern {
 namespace {
@@ -57,8 +58,8 @@ OrderedJson Abbreviate(OrderedJson json) {
   return json;
 }
 
-// All metadata of a header: GGUF's keys; of a folder the fields of config.json, and those of generation_config.json with
-// that prefix.
+// All metadata of a header: GGUF's keys; of a folder the fields of config.json, and those of generation_config.json
+// with that prefix.
 std::vector<std::pair<std::string, OrderedJson>> Metadata(const models::CheckpointHeader& header, Length length) {
   std::vector<std::pair<std::string, OrderedJson>> pairs;
   if (header.gguf) {
@@ -100,7 +101,8 @@ Pairs Facts(const models::CheckpointHeader& header) {
   };
   for (const FactSource& fact : kFacts) {
     if (header.gguf) {
-      const auto found = header.gguf->metadata().find(fmt::format("{}.{}", header.declared_architecture, fact.gguf_key));
+      const auto found =
+          header.gguf->metadata().find(fmt::format("{}.{}", header.declared_architecture, fact.gguf_key));
       if (found != header.gguf->metadata().end()) add(fact.label, ToJson(found->second, Length::kFull));
       continue;
     }
@@ -150,8 +152,8 @@ std::vector<std::filesystem::path> FilesOf(const models::CheckpointHeader& heade
   for (const auto& file : TensorsOf(header).files) paths.push_back(file->path());
   if (!header.folder) return paths;
   std::error_code error;
-  for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
-                           "chat_template.jinja"}) {
+  for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer.model",
+                           "tokenizer_config.json", "chat_template.jinja"}) {
     if (std::filesystem::exists(header.folder->path / name, error)) paths.push_back(header.folder->path / name);
   }
   return paths;
@@ -176,7 +178,8 @@ Result<InspectedModel> InspectModel(const ModelFile& file) {
   }
   for (const auto& mapped : tensors.files) model.file_bytes += static_cast<int64_t>(mapped->bytes().size());
   model.facts = Facts(header);
-  for (auto& [key, value] : Metadata(header, Length::kAbbreviated)) model.metadata.emplace_back(key, Dump(Abbreviate(std::move(value))));
+  for (auto& [key, value] : Metadata(header, Length::kAbbreviated))
+    model.metadata.emplace_back(key, Dump(Abbreviate(std::move(value))));
   model.chat_template = ChatTemplate(header);
   model.license = License(header);
   return model;
@@ -223,7 +226,8 @@ Result<MemoryNeed> EstimateMemory(const ModelFile& file, int64_t context, int se
   cache.max_step_rows = static_cast<int>(std::min<int64_t>(defaults.prefill_chunk, positions));
   need.cache_bytes = runtime::KvCache::NumBytes(program.kv, cache);
   const int max_kept = engine::MaxKeptRows(program.vocab_size, cache.max_step_rows);
-  need.scratch_bytes = ops::PlanArena(program, cache.max_step_rows, max_kept).size_floats * static_cast<int64_t>(sizeof(float));
+  need.scratch_bytes =
+      ops::PlanArena(program, cache.max_step_rows, max_kept).size_floats * static_cast<int64_t>(sizeof(float));
   return need;
 }
 

@@ -1,11 +1,12 @@
 // Looking at files without loading them.
 #include "quern/inspect.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
+#include <gtest/gtest.h>
+
 #include "quern/convert.h"
+
 #include "base/hash.h"
 #include "format/gguf_writer.h"
 #include "format/safetensors.h"
@@ -38,7 +39,8 @@ TEST(InspectModel, ShowsBothForms) {
   const TemporaryFolder folder;
   const auto gguf = folder.path() / "a.gguf";
   ASSERT_TRUE(ConvertModel(Source("models/gemma4-nano-moe"), gguf.string(), {}));
-  for (const auto& [file, format] : {std::pair(Source("models/gemma4-nano-moe"), "safetensors"), std::pair(At(gguf), "GGUF v3")}) {
+  for (const auto& [file, format] :
+       {std::pair(Source("models/gemma4-nano-moe"), "safetensors"), std::pair(At(gguf), "GGUF v3")}) {
     const auto model = InspectModel(file);
     ASSERT_TRUE(model) << model.error().ToString();
     EXPECT_EQ(model->format, format);
@@ -70,7 +72,8 @@ TEST(InspectMetadata, ShowsValuesInFull) {
   ASSERT_TRUE(whole);
   EXPECT_GT(whole->size(), 20'000u);
   EXPECT_EQ(*InspectMetadata(At(gguf), "gemma4.block_count"), "8");
-  EXPECT_EQ(*InspectMetadata(At(gguf), "gemma4.attention.sliding_window_pattern"), "[true,true,true,false,true,true,true,false]");
+  EXPECT_EQ(*InspectMetadata(At(gguf), "gemma4.attention.sliding_window_pattern"),
+            "[true,true,true,false,true,true,true,false]");
   EXPECT_EQ(*InspectMetadata(Source("models/gemma4-nano"), "num_hidden_layers"), "8");
 }
 
@@ -133,7 +136,8 @@ TEST(EstimateMemory, AgreesWithLoading) {
     ASSERT_TRUE(model);
     EXPECT_EQ(need->cache_bytes, (*model)->info().cache_bytes);
     EXPECT_EQ(need->packed_bytes, (*model)->info().weight_bytes);
-    // Scratch also holds prepared activations, which the estimate leaves out: it is a lower bound within a factor of two.
+    // Scratch also holds prepared activations, which the estimate leaves out: it is a lower bound within a factor of
+    // two.
     EXPECT_LE(need->scratch_bytes, (*model)->info().scratch_bytes);
     EXPECT_GE(2 * need->scratch_bytes, (*model)->info().scratch_bytes);
   }

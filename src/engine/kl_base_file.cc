@@ -30,7 +30,9 @@ uint64_t HashTokens(std::span<const int32_t> ids) {
   return hash;
 }
 
-int64_t KlRowBytes(uint64_t vocab_size) { return static_cast<int64_t>(2 * sizeof(float) + vocab_size * sizeof(uint16_t)); }
+int64_t KlRowBytes(uint64_t vocab_size) {
+  return static_cast<int64_t>(2 * sizeof(float) + vocab_size * sizeof(uint16_t));
+}
 
 void EncodeKlRow(std::span<const float> logprobs, std::span<std::byte> row) {
   float low = std::numeric_limits<float>::infinity(), high = -low;
@@ -83,13 +85,15 @@ Result<KlBaseReader> KlBaseReader::Open(const std::filesystem::path& path) {
     return WithHint(Fail(Code::kCorrupt, "{} holds no log-probabilities of a perplexity run", path.string()),
                     "write one with --kl-base-out");
   }
-  if (raw.version != kVersion) return Fail(Code::kUnsupported, "{} has version {}; this build reads {}", path.string(), raw.version, kVersion);
+  if (raw.version != kVersion)
+    return Fail(Code::kUnsupported, "{} has version {}; this build reads {}", path.string(), raw.version, kVersion);
   reader.header_ = raw.fields;
   const uint64_t vocab = reader.header_.vocab_size, rows = reader.header_.num_rows;
   const uint64_t data_bytes = bytes.size() - kHeaderBytes;
   if (vocab == 0 || vocab > kMaxVocab || rows != data_bytes / static_cast<uint64_t>(KlRowBytes(vocab)) ||
       data_bytes % static_cast<uint64_t>(KlRowBytes(vocab)) != 0) {
-    return Fail(Code::kCorrupt, "{} has {} bytes of rows, which is not {} rows of {} tokens", path.string(), data_bytes, rows, vocab);
+    return Fail(Code::kCorrupt, "{} has {} bytes of rows, which is not {} rows of {} tokens", path.string(), data_bytes,
+                rows, vocab);
   }
   return reader;
 }

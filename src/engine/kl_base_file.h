@@ -1,12 +1,11 @@
 // The log-probabilities of one perplexity run, kept for comparing another run with it (KL divergence).
 //
 // Layout, little-endian: a header of 64 bytes
-//   "QKLB", u32 version 1, u64 V, u64 scored rows, i64 context, i64 stride, i64 score_from, u64 hash of the chunks' tokens,
-//   8 zero bytes;
-// then per scored row, in the order of scoring: f32 low, f32 step, u16 code[V]: log-probability = low + step * code. Low and
-// step span the row, so an error is at most half a step: some 3e-4 nats.
-// A row has 2 V + 8 bytes: 0.5 MB for a vocabulary of 262,144.
-// The input is hostile: sizes are checked against the file.
+//   "QKLB", u32 version 1, u64 V, u64 scored rows, i64 context, i64 stride, i64 score_from, u64 hash of the chunks'
+//   tokens, 8 zero bytes;
+// then per scored row, in the order of scoring: f32 low, f32 step, u16 code[V]: log-probability = low + step * code.
+// Low and step span the row, so an error is at most half a step: some 3e-4 nats. A row has 2 V + 8 bytes: 0.5 MB for a
+// vocabulary of 262,144. The input is hostile: sizes are checked against the file.
 #pragma once
 
 #include <cstdint>

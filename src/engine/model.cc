@@ -15,9 +15,12 @@ using Clock = std::chrono::steady_clock;
 
 DType KvDType(KvType type) {
   switch (type) {
-    case KvType::kF16: return DType::kF16;
-    case KvType::kBF16: return DType::kBF16;
-    case KvType::kF32: return DType::kF32;
+    case KvType::kF16:
+      return DType::kF16;
+    case KvType::kBF16:
+      return DType::kBF16;
+    case KvType::kF32:
+      return DType::kF32;
   }
   return DType::kF16;
 }
@@ -34,8 +37,9 @@ Status CheckDevice(std::string_view device) {
 
 Status CheckOptions(const LoadOptions& options, int64_t context_limit) {
   if (options.context > context_limit) {
-    return WithHint(Fail(Code::kInvalidArgument, "context {} is beyond the model's limit of {}", options.context, context_limit),
-                    "lower --ctx");
+    return WithHint(
+        Fail(Code::kInvalidArgument, "context {} is beyond the model's limit of {}", options.context, context_limit),
+        "lower --ctx");
   }
   if (options.context != 0 && options.context != -1 && options.context < 16) {
     return Fail(Code::kInvalidArgument, "context {} is too small; at least 16", options.context);
@@ -98,9 +102,10 @@ Status CheckMemory(const Model::Impl& impl, const runtime::KvCacheOptions& cache
   }
   const int64_t cache = runtime::KvCache::NumBytes(impl.program->kv, cache_options);
   if (weights + cache <= budget) return {};
-  return WithHint(Fail(Code::kResourceExhausted, "weights need {} and {} positions of {} sequences need {}; the budget is {}",
-                       GiB(weights), cache_options.context, cache_options.max_sequences, GiB(cache), GiB(budget)),
-                  "lower --ctx, take a smaller quantisation, or raise --memory-budget");
+  return WithHint(
+      Fail(Code::kResourceExhausted, "weights need {} and {} positions of {} sequences need {}; the budget is {}",
+           GiB(weights), cache_options.context, cache_options.max_sequences, GiB(cache), GiB(budget)),
+      "lower --ctx, take a smaller quantisation, or raise --memory-budget");
 }
 
 Status LoadInto(Model::Impl* impl, const ModelFile& file, const LoadOptions& options) {
@@ -115,7 +120,8 @@ Status LoadInto(Model::Impl* impl, const ModelFile& file, const LoadOptions& opt
   impl->chat_refusal = std::move(parts.chat_refusal);
   const int64_t vocab = impl->decoder->info().vocab_size;
   if (impl->tokenizer->size() > vocab) {
-    return Fail(Code::kCorrupt, "the tokenizer has {} tokens, but the embedding only {} rows", impl->tokenizer->size(), vocab);
+    return Fail(Code::kCorrupt, "the tokenizer has {} tokens, but the embedding only {} rows", impl->tokenizer->size(),
+                vocab);
   }
 
   QUERN_ASSIGN_OR_RETURN(ops::Program program, impl->decoder->BuildProgram({}));
@@ -135,14 +141,15 @@ Status LoadInto(Model::Impl* impl, const ModelFile& file, const LoadOptions& opt
   ops::ExecutorOptions executor_options;
   executor_options.max_rows = cache_options.max_step_rows;
   executor_options.max_kept = MaxKeptRows(vocab, cache_options.max_step_rows);
-  executor_options.numerics = options.numerics == NumericsMode::kExact ? ops::Numerics::kExact : ops::Numerics::kDefault;
+  executor_options.numerics =
+      options.numerics == NumericsMode::kExact ? ops::Numerics::kExact : ops::Numerics::kDefault;
   if (options.progress) {
     executor_options.progress = [&](int64_t done, int64_t total) { return options.progress({"prepare", done, total}); };
   }
   QUERN_ASSIGN_OR_RETURN(impl->executor, ops::MakeCpuExecutor(impl->program, *impl->device, executor_options));
   QUERN_ASSIGN_OR_RETURN(impl->cache, runtime::KvCache::Create(impl->program->kv, cache_options));
-  impl->stepper = std::make_unique<runtime::Stepper>(*impl->executor, *impl->program, *impl->cache, executor_options.max_rows,
-                                                     executor_options.max_kept);
+  impl->stepper = std::make_unique<runtime::Stepper>(*impl->executor, *impl->program, *impl->cache,
+                                                     executor_options.max_rows, executor_options.max_kept);
   return {};
 }
 
@@ -154,8 +161,8 @@ void FillInfo(Model::Impl* impl, const ModelFile& file) {
   info.architecture = decoder.architecture;
   info.name = impl->checkpoint.name;
   info.quantization = models::DescribeQuantization(impl->checkpoint.tensors);
-  info.device = fmt::format("cpu, {} thread{}, {}", impl->device->num_threads(), impl->device->num_threads() == 1 ? "" : "s",
-                            device::cpu::NameOf(impl->device->isa()));
+  info.device = fmt::format("cpu, {} thread{}, {}", impl->device->num_threads(),
+                            impl->device->num_threads() == 1 ? "" : "s", device::cpu::NameOf(impl->device->isa()));
   if (impl->chat_format) {
     info.chat_format = impl->chat_format->name();
     info.chat_notice = impl->chat_format->template_notice();
@@ -165,7 +172,8 @@ void FillInfo(Model::Impl* impl, const ModelFile& file) {
     info.chat_notice = impl->chat_refusal;
   }
   info.num_parameters = CountParameters(impl->checkpoint.tensors);
-  for (const auto& mapped : impl->checkpoint.tensors.files) info.file_bytes += static_cast<int64_t>(mapped->bytes().size());
+  for (const auto& mapped : impl->checkpoint.tensors.files)
+    info.file_bytes += static_cast<int64_t>(mapped->bytes().size());
   info.weight_bytes = impl->executor->weight_bytes();
   info.cache_bytes = impl->cache->num_bytes();
   info.scratch_bytes = impl->executor->scratch_bytes();

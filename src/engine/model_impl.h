@@ -1,4 +1,5 @@
-// Model::Impl: everything a loaded model owns, in the order in which it must be destroyed (last member first), and the step lock.
+// Model::Impl: everything a loaded model owns, in the order in which it must be destroyed (last member first), and the
+// step lock.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "quern/model.h"
+
 #include "device/cpu/cpu_device.h"
 #include "models/checkpoint.h"
 #include "models/decoder.h"

@@ -1,9 +1,9 @@
 #include "engine/model_writer.h"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <filesystem>
+
+#include <unistd.h>
 
 #include "device/cpu/cpu_device.h"
 #include "engine/tensor_stream.h"
@@ -31,7 +31,8 @@ format::GgufValue ParseMetadataValue(std::string_view key, const std::string& te
   const auto [int_end, int_error] = std::from_chars(text.data(), end, integer);
   if (int_error == std::errc() && int_end == end && known != GgufType::kFloat32) {
     if (integer < 0) return make(GgufType::kInt64, integer);
-    return make(std::in_range<uint32_t>(integer) ? GgufType::kUint32 : GgufType::kUint64, static_cast<uint64_t>(integer));
+    return make(std::in_range<uint32_t>(integer) ? GgufType::kUint32 : GgufType::kUint64,
+                static_cast<uint64_t>(integer));
   }
   double number = 0;
   const auto [float_end, float_error] = std::from_chars(text.data(), end, number);
@@ -133,13 +134,14 @@ Status CheckDestination(const std::string& destination) {
   std::error_code error;
   if (destination.empty()) return Fail(Code::kInvalidArgument, "no destination is given");
   if (std::filesystem::symlink_status(destination, error).type() != std::filesystem::file_type::not_found) {
-    return WithHint(Fail(Code::kInvalidArgument, "{} exists already", destination), "choose another name; nothing is overwritten");
+    return WithHint(Fail(Code::kInvalidArgument, "{} exists already", destination),
+                    "choose another name; nothing is overwritten");
   }
   return {};
 }
 
-Status WriteGgufModel(const models::Checkpoint& checkpoint, const std::vector<ExportTensor>& tensors, const GgufWriteOptions& write,
-                      const std::string& destination, const ConvertOptions& options) {
+Status WriteGgufModel(const models::Checkpoint& checkpoint, const std::vector<ExportTensor>& tensors,
+                      const GgufWriteOptions& write, const std::string& destination, const ConvertOptions& options) {
   constexpr uint32_t kQuantizationVersion = 2;  // of the block layouts: ggml's GGML_QNT_VERSION
   format::GgufWriter writer;
   QUERN_TRY(models::WriteGgufMetadata(checkpoint, &writer));
@@ -153,8 +155,8 @@ Status WriteGgufModel(const models::Checkpoint& checkpoint, const std::vector<Ex
   return writer.Finish();
 }
 
-Status WriteHfModel(const models::Checkpoint& checkpoint, const std::vector<ExportTensor>& tensors, const std::string& destination,
-                    const ConvertOptions& options) {
+Status WriteHfModel(const models::Checkpoint& checkpoint, const std::vector<ExportTensor>& tensors,
+                    const std::string& destination, const ConvertOptions& options) {
   if (!options.metadata.empty()) {
     return Fail(Code::kInvalidArgument, "metadata can be set in GGUF output only");
   }

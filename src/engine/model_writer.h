@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quern/convert.h"
+
 #include "base/status.h"
 #include "format/importance_matrix.h"
 #include "models/tensor_export.h"
@@ -16,9 +17,9 @@ namespace quern::engine {
 Status CheckDestination(const std::string& destination);
 
 struct GgufWriteOptions {
-  int file_type = 0;                                        // general.file_type
-  const format::ImportanceMatrix* importance = nullptr;     // may be null
-  std::string_view stage = "convert";                       // of the progress reports
+  int file_type = 0;                                     // general.file_type
+  const format::ImportanceMatrix* importance = nullptr;  // may be null
+  std::string_view stage = "convert";                    // of the progress reports
 };
 // options: metadata, threads, progress.
 Status WriteGgufModel(const models::Checkpoint& checkpoint, const std::vector<models::ExportTensor>& tensors,

@@ -35,8 +35,9 @@ Result<Plan> MakePlan(const PerplexityOptions& options, int64_t num_tokens, int6
     return Fail(Code::kInvalidArgument, "score_from {} is outside 1 to {}", plan.score_from, plan.context - 1);
   }
   if (num_tokens < plan.context) {
-    return WithHint(Fail(Code::kInvalidArgument, "the text has {} tokens, less than one chunk of {}", num_tokens, plan.context),
-                    "lower --ctx or give a longer text");
+    return WithHint(
+        Fail(Code::kInvalidArgument, "the text has {} tokens, less than one chunk of {}", num_tokens, plan.context),
+        "lower --ctx or give a longer text");
   }
   plan.num_chunks = (num_tokens - plan.context) / plan.stride + 1;
   if (options.max_chunks > 0) plan.num_chunks = std::min(plan.num_chunks, options.max_chunks);
@@ -62,8 +63,8 @@ double KlDivergence(std::span<const float> base, std::span<const float> logprobs
   return sum;
 }
 
-// What one scored row contributes. Rows are filled by the team's members, then summed in order, so that the result does not
-// depend on their number.
+// What one scored row contributes. Rows are filled by the team's members, then summed in order, so that the result does
+// not depend on their number.
 struct RowScore {
   double nll = 0, kl = 0;
   bool same_top = false;
@@ -72,14 +73,18 @@ struct RowScore {
 class Measurement {
  public:
   Measurement(Model::Impl& impl, const Plan& plan, const PerplexityOptions& options)
-      : impl_(impl), plan_(plan), options_(options), vocab_(static_cast<size_t>(impl.program->vocab_size)),
+      : impl_(impl),
+        plan_(plan),
+        options_(options),
+        vocab_(static_cast<size_t>(impl.program->vocab_size)),
         scratch_(static_cast<size_t>(impl.device->num_threads())) {}
 
   Result<PerplexityResult> Run(std::span<const TokenId> ids) {
     const auto start = std::chrono::steady_clock::now();
     QUERN_TRY(OpenBases(ids));
     for (int64_t chunk = 0; chunk < plan_.num_chunks; ++chunk) {
-      if (options_.progress && !options_.progress({"perplexity", chunk, plan_.num_chunks})) return Fail(Code::kCancelled, "interrupted");
+      if (options_.progress && !options_.progress({"perplexity", chunk, plan_.num_chunks}))
+        return Fail(Code::kCancelled, "interrupted");
       QUERN_TRY(RunChunk(ids.subspan(static_cast<size_t>(chunk * plan_.stride), static_cast<size_t>(plan_.context))));
     }
     if (writer_) QUERN_TRY(writer_->Finish());
@@ -91,15 +96,17 @@ class Measurement {
  private:
   Status OpenBases(std::span<const TokenId> ids) {
     const int64_t num_read = (plan_.num_chunks - 1) * plan_.stride + plan_.context;
-    const engine::KlBaseHeader header{vocab_,       static_cast<uint64_t>(plan_.num_rows()),
-                                      plan_.context, plan_.stride,
+    const engine::KlBaseHeader header{vocab_,           static_cast<uint64_t>(plan_.num_rows()),
+                                      plan_.context,    plan_.stride,
                                       plan_.score_from, engine::HashTokens(ids.first(static_cast<size_t>(num_read)))};
     if (!options_.kl_base_in.empty()) {
       QUERN_ASSIGN_OR_RETURN(reader_, engine::KlBaseReader::Open(options_.kl_base_in));
       if (reader_->header() != header) {
-        return WithHint(Fail(Code::kInvalidArgument, "{} was made from another text, tokenizer or chunking ({} rows of {} tokens here, "
-                             "{} rows of {} there)", options_.kl_base_in, header.num_rows, header.vocab_size,
-                             reader_->header().num_rows, reader_->header().vocab_size),
+        return WithHint(Fail(Code::kInvalidArgument,
+                             "{} was made from another text, tokenizer or chunking ({} rows of {} tokens here, "
+                             "{} rows of {} there)",
+                             options_.kl_base_in, header.num_rows, header.vocab_size, reader_->header().num_rows,
+                             reader_->header().vocab_size),
                         "use the same text, --ctx, --stride and --chunks");
       }
     }
@@ -118,8 +125,9 @@ class Measurement {
     std::vector<int32_t> kept;
     for (int64_t i = plan_.score_from; i < plan_.context; ++i) kept.push_back(static_cast<int32_t>(i - 1));
     QUERN_ASSIGN_OR_RETURN(runtime::KvSequence sequence, impl_.cache->NewSequence());
-    return impl_.stepper->Append(&sequence, std::span(chunk_).first(chunk_.size() - 1), kept, nullptr,
-                                 [&](size_t first_kept, std::span<const float> rows) { return Score(kept, first_kept, rows); });
+    return impl_.stepper->Append(
+        &sequence, std::span(chunk_).first(chunk_.size() - 1), kept, nullptr,
+        [&](size_t first_kept, std::span<const float> rows) { return Score(kept, first_kept, rows); });
   }
 
   Status Score(std::span<const int32_t> kept, size_t first_kept, std::span<const float> rows) {
@@ -135,7 +143,8 @@ class Measurement {
         const auto r = static_cast<size_t>(row);
         const auto target = static_cast<size_t>(chunk_[static_cast<size_t>(kept[first_kept + r]) + 1]);
         scores_[first_score + r] = ScoreRow(rows.subspan(r * vocab_, vocab_), target, first_score + r, scratch);
-        if (writer_) engine::EncodeKlRow(std::span(scratch).first(vocab_), std::span(encoded_).subspan(r * row_bytes, row_bytes));
+        if (writer_)
+          engine::EncodeKlRow(std::span(scratch).first(vocab_), std::span(encoded_).subspan(r * row_bytes, row_bytes));
       }
     });
     return writer_ ? writer_->Append(encoded_) : Status();
@@ -208,7 +217,8 @@ Result<PerplexityResult> MeasurePerplexityOfTokens(const std::shared_ptr<Model>&
 
 Result<PerplexityResult> MeasurePerplexity(const std::shared_ptr<Model>& model, std::string_view text,
                                            const PerplexityOptions& options) {
-  const std::vector<TokenId> ids = engine::EncodeText(*model->impl().tokenizer, text, options.parse_special, options.add_bos);
+  const std::vector<TokenId> ids =
+      engine::EncodeText(*model->impl().tokenizer, text, options.parse_special, options.add_bos);
   return MeasurePerplexityOfTokens(model, ids, options);
 }
 

@@ -1,12 +1,13 @@
 // Perplexity against its definition, and the file of log-probabilities.
 #include "quern/perplexity.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <random>
 
+#include <gtest/gtest.h>
+
 #include "quern/generate.h"
+
 #include "engine/kl_base_file.h"
 #include "format/sample_files.h"
 
@@ -49,7 +50,8 @@ TEST(Perplexity, FollowsItsDefinition) {
   const std::vector<TokenId> ids = Tokens(100);
   std::vector<double> losses;
   for (size_t begin = 0; begin + 40 <= ids.size(); begin += 25) {
-    std::vector<TokenId> chunk(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(begin) + 40);
+    std::vector<TokenId> chunk(ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                               ids.begin() + static_cast<std::ptrdiff_t>(begin) + 40);
     chunk.front() = 2;
     std::vector<int32_t> kept;
     for (int32_t i = 9; i < 39; ++i) kept.push_back(i);

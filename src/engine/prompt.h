@@ -7,13 +7,15 @@
 
 #include "quern/chat.h"
 #include "quern/generate.h"
+
 #include "text/chat_format.h"
 #include "text/tokenizer.h"
 
 namespace quern::engine {
 
 // Tokens of raw text; one <bos> in front when the vocabulary wants it and the text's tokens do not begin with it.
-std::vector<TokenId> EncodeText(const text::Tokenizer& tokenizer, std::string_view text, bool parse_special, bool add_bos);
+std::vector<TokenId> EncodeText(const text::Tokenizer& tokenizer, std::string_view text, bool parse_special,
+                                bool add_bos);
 
 // A rendered conversation. `format` may be null: Unsupported with `refusal`.
 Result<std::vector<text::PromptPiece>> RenderChat(const text::ChatFormat* format, std::string_view refusal,

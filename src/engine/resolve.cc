@@ -7,10 +7,11 @@
 
 #include <unistd.h>
 
-#include "engine/hf_cache.h"
 #include "quern/alias.h"
 #include "quern/model.h"
 #include "quern/suggest.h"
+
+#include "engine/hf_cache.h"
 
 namespace quern {
 namespace {
@@ -20,8 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kDemoName = "gemma4-nano";
 
 bool LooksLikePath(std::string_view text) {
-  return text.starts_with('/') || text.starts_with("./") || text.starts_with("../") || text.starts_with("~/") || text.ends_with(".gguf") ||
-         text.ends_with(".safetensors");
+  return text.starts_with('/') || text.starts_with("./") || text.starts_with("../") || text.starts_with("~/") ||
+         text.ends_with(".gguf") || text.ends_with(".safetensors");
 }
 
 fs::path ExpandHome(std::string_view text) {
@@ -40,14 +41,16 @@ Result<ModelFile> FromPath(std::string_view reference) {
   return file;
 }
 
-Result<ModelFile> FromCache(std::string_view typed, const engine::HfReference& reference, const ResolveOptions& options) {
+Result<ModelFile> FromCache(std::string_view typed, const engine::HfReference& reference,
+                            const ResolveOptions& options) {
   const fs::path cache = engine::HfCacheDir(options.models_dir);
   ModelFile file;
   file.reference = typed;
   const Result<fs::path> snapshot = engine::FindSnapshot(cache, reference);
   if (!snapshot) {
     return WithHint(tl::unexpected(snapshot.error()),
-                    fmt::format("download it with a Hugging Face client (hf download {}/{}), or give a path", reference.owner, reference.name));
+                    fmt::format("download it with a Hugging Face client (hf download {}/{}), or give a path",
+                                reference.owner, reference.name));
   }
   QUERN_ASSIGN_OR_RETURN(const engine::SnapshotVariant variant,
                          engine::ChooseVariant(engine::ListVariants(*snapshot), reference, &file.notice));
@@ -73,7 +76,8 @@ std::vector<fs::path> DemoFolders() {
     folders.push_back(self.parent_path() / ".." / "share" / "quern" / "models");
     // build/<preset>/cli/quern: the checkout is some levels up.
     fs::path up = self.parent_path();
-    for (int level = 0; level < 5 && up.has_parent_path(); ++level, up = up.parent_path()) folders.push_back(up / "models");
+    for (int level = 0; level < 5 && up.has_parent_path(); ++level, up = up.parent_path())
+      folders.push_back(up / "models");
   }
   folders.push_back(QUERN_SOURCE_MODELS);
   return folders;
@@ -88,7 +92,8 @@ Result<ModelFile> ResolveModel(std::string_view reference, const ResolveOptions&
   if (alias) {
     if (LooksLikePath(alias->reference)) return FromPath(alias->reference);
     if (const auto target = engine::ParseHfReference(alias->reference)) return FromCache(reference, *target, options);
-    return Fail(Code::kInvalidArgument, "alias \"{}\" stands for \"{}\", which is neither a path nor owner/name", alias->name, alias->reference);
+    return Fail(Code::kInvalidArgument, "alias \"{}\" stands for \"{}\", which is neither a path nor owner/name",
+                alias->name, alias->reference);
   }
   std::error_code error;
   if (fs::is_directory(fs::path(reference), error)) {
@@ -113,7 +118,8 @@ Result<ModelFile> FindDemoModel() {
     file.is_demo = true;
     return file;
   }
-  return WithHint(Fail(Code::kNotFound, "the demo checkpoint {} is not beside this installation", kDemoName), "name a model");
+  return WithHint(Fail(Code::kNotFound, "the demo checkpoint {} is not beside this installation", kDemoName),
+                  "name a model");
 }
 
 Result<std::vector<ListedModel>> ListModels(const ResolveOptions& options) {
@@ -141,12 +147,14 @@ Result<std::vector<ListedModel>> ListModels(const ResolveOptions& options) {
     const std::string name = folder.substr(kPrefix.size(), split - kPrefix.size()) + "/" + folder.substr(split + 2);
     for (const fs::directory_entry& snapshot : fs::directory_iterator(repository.path() / "snapshots", error)) {
       for (const engine::SnapshotVariant& variant : engine::ListVariants(snapshot.path())) {
-        models.push_back({name, variant.tag, snapshot.path().filename().string().substr(0, 8), variant.path.string(), variant.task,
-                          variant.is_complete ? "complete" : "partial", variant.size_bytes, modified(snapshot.path())});
+        models.push_back({name, variant.tag, snapshot.path().filename().string().substr(0, 8), variant.path.string(),
+                          variant.task, variant.is_complete ? "complete" : "partial", variant.size_bytes,
+                          modified(snapshot.path())});
       }
     }
   }
-  std::ranges::sort(models, {}, [](const ListedModel& model) { return std::tie(model.name, model.variant, model.revision); });
+  std::ranges::sort(models, {},
+                    [](const ListedModel& model) { return std::tie(model.name, model.variant, model.revision); });
   return models;
 }
 

@@ -86,7 +86,8 @@ Status TensorStream::Copy(const models::ExportTensor& tensor, const Sink& sink) 
   return {};
 }
 
-Status TensorStream::ConvertRows(const models::ExportTensor& tensor, const Importance& importance, int64_t begin, int64_t end) {
+Status TensorStream::ConvertRows(const models::ExportTensor& tensor, const Importance& importance, int64_t begin,
+                                 int64_t end) {
   const int64_t row_bytes = TensorView::RowBytes(tensor.to, tensor.row_elems());
   std::mutex mutex;
   Status status;

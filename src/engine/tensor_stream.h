@@ -1,5 +1,6 @@
 // TensorStream: the bytes of one exported tensor, block of rows by block of rows: decoded, shifted, encoded, handed on.
-// Memory is a few blocks whatever the tensor's size, and rows are spread over a thread team; the bytes do not depend on it.
+// Memory is a few blocks whatever the tensor's size, and rows are spread over a thread team; the bytes do not depend on
+// it.
 #pragma once
 
 #include <functional>
@@ -33,8 +34,8 @@ class TensorStream {
   Result<Importance> FindImportance(const models::ExportTensor& tensor) const;
   Status Copy(const models::ExportTensor& tensor, const Sink& sink) const;
   Status ConvertRows(const models::ExportTensor& tensor, const Importance& importance, int64_t begin, int64_t end);
-  Status ConvertRow(const models::ExportTensor& tensor, const Importance& importance, int64_t row, std::span<float> scratch,
-                    std::byte* out) const;
+  Status ConvertRow(const models::ExportTensor& tensor, const Importance& importance, int64_t row,
+                    std::span<float> scratch, std::byte* out) const;
 
   ThreadTeam& team_;
   const format::ImportanceMatrix* importance_;

@@ -1,7 +1,8 @@
 // TextModel: tokenizer and chat format without weights.
+#include "quern/tokenize.h"
+
 #include "engine/model_impl.h"
 #include "engine/prompt.h"
-#include "quern/tokenize.h"
 #include "text/stream_decoder.h"
 
 namespace quern {
@@ -14,7 +15,8 @@ class LoadedTextModel final : public TextModel {
   std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options) const override {
     return engine::EncodeText(*parts_.tokenizer, text, options.parse_special, options.add_bos);
   }
-  Result<std::vector<TokenId>> EncodeChat(std::span<const ChatMessage> messages, const ChatOptions& options) const override {
+  Result<std::vector<TokenId>> EncodeChat(std::span<const ChatMessage> messages,
+                                          const ChatOptions& options) const override {
     return engine::EncodeChat(parts_.chat_format.get(), parts_.chat_refusal, messages, options);
   }
   Result<std::string> RenderChat(std::span<const ChatMessage> messages, const ChatOptions& options) const override {

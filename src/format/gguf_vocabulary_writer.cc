@@ -39,7 +39,8 @@ Result<std::vector<std::string>> MergeTexts(const Vocabulary& vocabulary) {
   for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
     const auto& [left, right] = vocabulary.merges[rank];
     if (left.empty() || right.empty() || left.find(' ', 1) != std::string::npos) {
-      return Fail(Code::kUnsupported, "merge {} has a half that is empty or holds a space, which GGUF cannot say", rank);
+      return Fail(Code::kUnsupported, "merge {} has a half that is empty or holds a space, which GGUF cannot say",
+                  rank);
     }
     texts.push_back(left + " " + right);
   }

@@ -113,7 +113,8 @@ std::string TokenizerConfigText(const Vocabulary& vocabulary) {
   return config.dump(1);
 }
 
-// The few protobuf forms that a SentencePiece model needs. Field numbers: google/sentencepiece, sentencepiece_model.proto.
+// The few protobuf forms that a SentencePiece model needs. Field numbers: google/sentencepiece,
+// sentencepiece_model.proto.
 class ProtobufText {
  public:
   void Varint(uint32_t field, uint64_t value) {
@@ -171,7 +172,9 @@ std::string SentencePieceText(const Vocabulary& vocabulary) {
   ProtobufText trainer;
   trainer.Varint(3, kBpeModel);
   trainer.Varint(35, 1);  // byte_fallback
-  const auto id_or_none = [](const std::optional<int32_t>& id) { return static_cast<uint64_t>(int64_t{id.value_or(-1)}); };
+  const auto id_or_none = [](const std::optional<int32_t>& id) {
+    return static_cast<uint64_t>(int64_t{id.value_or(-1)});
+  };
   trainer.Varint(40, id_or_none(vocabulary.unk));
   trainer.Varint(41, id_or_none(vocabulary.bos));
   trainer.Varint(42, id_or_none(vocabulary.eos));

@@ -99,7 +99,8 @@ Result<ImportanceMatrix> ImportanceMatrix::OpenLegacy(const std::filesystem::pat
     QUERN_ASSIGN_OR_RETURN(const int32_t num_calls, reader.Int("a number of calls", 0, INT32_MAX));
     QUERN_ASSIGN_OR_RETURN(const int32_t num_values, reader.Int("a number of values", 1, INT32_MAX));
     if (static_cast<size_t>(num_values) * sizeof(float) > reader.remaining()) {
-      return Fail(Code::kCorrupt, "{}: {} claims {} values, more than the file holds", path.string(), Quoted(name), num_values);
+      return Fail(Code::kCorrupt, "{}: {} claims {} values, more than the file holds", path.string(), Quoted(name),
+                  num_values);
     }
     std::vector<float> values(static_cast<size_t>(num_values));
     QUERN_TRY(reader.Copy("values", values.data(), values.size() * sizeof(float)));

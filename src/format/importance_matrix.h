@@ -1,6 +1,6 @@
 // ImportanceMatrix: how much each input of each matrix matters, measured on a text by another program: the mean of the
-// squared activations. Reads the files of llama.cpp's imatrix tool, GGUF (tensors "<name>.in_sum2" and "<name>.counts") and
-// the older binary form. Sources: llama.cpp tools/imatrix and common/imatrix-loader.cpp for the layouts.
+// squared activations. Reads the files of llama.cpp's imatrix tool, GGUF (tensors "<name>.in_sum2" and "<name>.counts")
+// and the older binary form. Sources: llama.cpp tools/imatrix and common/imatrix-loader.cpp for the layouts.
 //
 // Hostile input: sizes are checked against the file, and values must be finite and not negative; errors are Corrupt.
 // Immutable after opening: any thread may read.

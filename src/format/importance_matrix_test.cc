@@ -1,9 +1,9 @@
 #include "format/importance_matrix.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "format/gguf_writer.h"
 #include "format/sample_files.h"
@@ -26,12 +26,14 @@ void PutEntry(std::string_view name, int32_t num_calls, const std::vector<float>
   for (const float value : values) Put(value, out);
 }
 
-std::filesystem::path WriteGguf(const TemporaryFolder& folder, const std::vector<float>& sums, const std::vector<float>& counts) {
+std::filesystem::path WriteGguf(const TemporaryFolder& folder, const std::vector<float>& sums,
+                                const std::vector<float>& counts) {
   const auto path = folder.path() / "imatrix.gguf";
   GgufWriter writer;
   writer.SetString("general.type", "imatrix");
   const auto num_sets = static_cast<int64_t>(counts.size());
-  EXPECT_TRUE(writer.AddTensor("blk.0.attn_q.weight.in_sum2", DType::kF32, {num_sets, static_cast<int64_t>(sums.size()) / num_sets}));
+  EXPECT_TRUE(writer.AddTensor("blk.0.attn_q.weight.in_sum2", DType::kF32,
+                               {num_sets, static_cast<int64_t>(sums.size()) / num_sets}));
   EXPECT_TRUE(writer.AddTensor("blk.0.attn_q.weight.counts", DType::kF32, {num_sets, 1}));
   EXPECT_TRUE(writer.Begin(path, AtomicFile::IfExists::kFail));
   EXPECT_TRUE(writer.AppendTensorData(std::as_bytes(std::span(sums))));

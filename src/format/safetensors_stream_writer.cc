@@ -12,8 +12,9 @@ bool IsSafetensorsType(DType dtype) { return !InfoOf(dtype).is_quantized; }
 Status SafetensorsStreamWriter::AddTensor(std::string_view name, DType dtype, const Shape& shape) {
   QUERN_CHECK(!file_);
   if (!IsSafetensorsType(dtype)) {
-    return WithHint(Fail(Code::kUnsupported, "tensor {} is {}, which safetensors cannot hold", Quoted(name), NameOf(dtype)),
-                    "decode it to F32, F16 or BF16, or write GGUF");
+    return WithHint(
+        Fail(Code::kUnsupported, "tensor {} is {}, which safetensors cannot hold", Quoted(name), NameOf(dtype)),
+        "decode it to F32, F16 or BF16, or write GGUF");
   }
   if (name.empty() || name == "__metadata__" || std::ranges::find(tensors_, name, &Declared::name) != tensors_.end()) {
     return Fail(Code::kInvalidArgument, "{} cannot be the name of a tensor, or is used twice", Quoted(name));
@@ -26,7 +27,8 @@ Status SafetensorsStreamWriter::AddTensor(std::string_view name, DType dtype, co
   return {};
 }
 
-Result<std::string> SafetensorsStreamWriter::Header(const std::map<std::string, std::string, std::less<>>& metadata) const {
+Result<std::string> SafetensorsStreamWriter::Header(
+    const std::map<std::string, std::string, std::less<>>& metadata) const {
   // Keys and values that are not UTF-8 make dump() throw: the one exception possible here.
   try {
     OrderedJson header = OrderedJson::object();
@@ -38,9 +40,9 @@ Result<std::string> SafetensorsStreamWriter::Header(const std::map<std::string, 
       for (int axis = 0; axis < tensor.shape.rank(); ++axis) dims.push_back(tensor.shape[axis]);
       const int64_t end = begin + tensor.shape.num_elems() * InfoOf(tensor.dtype).block_bytes;
       // emplace_back on the underlying vector: operator[] would search all earlier names for each new one.
-      members.emplace_back(tensor.name, OrderedJson{{"dtype", NameOf(tensor.dtype)},
-                                                    {"shape", std::move(dims)},
-                                                    {"data_offsets", {begin, end}}});
+      members.emplace_back(
+          tensor.name,
+          OrderedJson{{"dtype", NameOf(tensor.dtype)}, {"shape", std::move(dims)}, {"data_offsets", {begin, end}}});
       begin = end;
     }
     std::string text = header.dump();

@@ -1,5 +1,6 @@
-// Writing one safetensors file, streaming: declare everything first, then append the data in the declared order. The file
-// appears under its name only when Finish returns ok. One thread at a time; calls out of order are programmer errors.
+// Writing one safetensors file, streaming: declare everything first, then append the data in the declared order. The
+// file appears under its name only when Finish returns ok. One thread at a time; calls out of order are programmer
+// errors.
 #pragma once
 
 #include <filesystem>

@@ -32,7 +32,9 @@ Vocabulary SmallScored() {
   for (int byte = 0; byte < 256; ++byte) add(fmt::format("<0x{:02X}>", byte), 0, PieceType::kByte);
   add("\xE2\x96\x81", -1.5f, PieceType::kNormal);
   add("a", -2.25f, PieceType::kNormal);
-  add("\xE2\x96\x81" "a", -0.125f, PieceType::kNormal);
+  add("\xE2\x96\x81"
+      "a",
+      -0.125f, PieceType::kNormal);
   vocabulary.pad = 0;
   vocabulary.eos = 1;
   vocabulary.bos = 2;

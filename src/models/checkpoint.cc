@@ -25,7 +25,8 @@ constexpr KnownArchitecture kKnown[] = {
     {"gemma4_assistant", "", "a drafter, not a model: it has no key/value layers of its own; give it with --draft"},
     {"gemma4-assistant", "", "a drafter, not a model: it has no key/value layers of its own; give it with --draft"},
     {"gemma4_mtp", "", "a drafter, not a model: it has no key/value layers of its own; give it with --draft"},
-    {"gemma4_unified_assistant", "", "a drafter, not a model: it has no key/value layers of its own; give it with --draft"},
+    {"gemma4_unified_assistant", "",
+     "a drafter, not a model: it has no key/value layers of its own; give it with --draft"},
 };
 
 Result<std::string> DeclaredArchitecture(const CheckpointHeader& header) {
@@ -133,8 +134,10 @@ Result<format::Vocabulary> ReadVocabulary(const Checkpoint& checkpoint) {
   if (checkpoint.gguf) return format::ReadGgufVocabulary(*checkpoint.gguf);
   const std::filesystem::path folder = checkpoint.folder->path;
   std::error_code error;
-  if (std::filesystem::exists(folder / "tokenizer.json", error)) return format::ReadTokenizerJson(folder / "tokenizer.json");
-  if (std::filesystem::exists(folder / "tokenizer.model", error)) return format::ReadSentencePieceModel(folder / "tokenizer.model");
+  if (std::filesystem::exists(folder / "tokenizer.json", error))
+    return format::ReadTokenizerJson(folder / "tokenizer.json");
+  if (std::filesystem::exists(folder / "tokenizer.model", error))
+    return format::ReadSentencePieceModel(folder / "tokenizer.model");
   return WithHint(Fail(Code::kNotFound, "{} has neither tokenizer.json nor tokenizer.model", folder.string()),
                   "copy the tokenizer of the original model into the folder");
 }

@@ -1,7 +1,7 @@
 // Checkpoint: an opened model on disk, GGUF or Hugging Face folder, with its tensors under one set of names.
 //
-// Canonical names are those of GGUF ("blk.3.attn_q.weight"): a folder's names are mapped by the family's names.h, prefixes
-// stripped, tensors of vision and audio towers left out. Everything above asks for canonical names only.
+// Canonical names are those of GGUF ("blk.3.attn_q.weight"): a folder's names are mapped by the family's names.h,
+// prefixes stripped, tensors of vision and audio towers left out. Everything above asks for canonical names only.
 #pragma once
 
 #include <filesystem>
@@ -20,10 +20,10 @@ namespace quern::models {
 
 struct Checkpoint {
   std::string path;
-  std::string architecture;               // "gemma4", "gemma3"
-  std::string name;                       // general.name, or the folder's name
-  TensorTable tensors;                    // by canonical name
-  std::optional<format::GgufFile> gguf;   // exactly one of these two
+  std::string architecture;              // "gemma4", "gemma3"
+  std::string name;                      // general.name, or the folder's name
+  TensorTable tensors;                   // by canonical name
+  std::optional<format::GgufFile> gguf;  // exactly one of these two
   std::optional<format::HfFolder> folder;
   bool is_demo = false;
 

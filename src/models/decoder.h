@@ -1,6 +1,6 @@
-// Decoder: one text model that predicts the next token. It knows its configuration and its tensors' names, and builds the
-// step program; it does not know batches, caches, sampling or devices.
-// Immutable: any thread may read it. The checkpoint that its tensors come from must outlive it and its programs.
+// Decoder: one text model that predicts the next token. It knows its configuration and its tensors' names, and builds
+// the step program; it does not know batches, caches, sampling or devices. Immutable: any thread may read it. The
+// checkpoint that its tensors come from must outlive it and its programs.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct DecoderInfo {
   int hidden_size = 0;       // D
   int64_t vocab_size = 0;    // V
   int64_t context_limit = 0;
-  int sliding_window = 0;    // largest window of a layer; 0 = none
+  int sliding_window = 0;  // largest window of a layer; 0 = none
 };
 
 struct BuildOptions {

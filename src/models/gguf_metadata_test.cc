@@ -1,10 +1,11 @@
 // Configurations through GGUF metadata and config.json and back, for every shape there is a checkpoint of.
+#include "models/gemma3/gguf_metadata.h"
+
 #include <gtest/gtest.h>
 
 #include "format/hf_folder.h"
 #include "format/sample_files.h"
 #include "models/gemma3/config.h"
-#include "models/gemma3/gguf_metadata.h"
 #include "models/gemma3/hf_config.h"
 #include "models/gemma4/gguf_metadata.h"
 #include "models/gemma4/hf_config.h"
@@ -65,7 +66,8 @@ TEST_P(Gemma4Metadata, SurvivesGguf) {
   for (const ExportTensor& tensor : *tensors) {
     const std::vector<std::byte> zeros(static_cast<size_t>(tensor.bytes_after()));
     const bool is_made = !tensor.generated.empty();
-    ASSERT_TRUE(writer.AppendTensorData(is_made ? std::as_bytes(std::span(tensor.generated)) : std::span<const std::byte>(zeros)));
+    ASSERT_TRUE(writer.AppendTensorData(is_made ? std::as_bytes(std::span(tensor.generated))
+                                                : std::span<const std::byte>(zeros)));
   }
   ASSERT_TRUE(writer.Finish());
 
@@ -79,7 +81,8 @@ TEST_P(Gemma4Metadata, SurvivesGguf) {
   // Arrays only where layers differ, as other converters write them.
   const auto is_array = [&](const char* key) { return file->metadata().at(key).type == format::GgufType::kArray; };
   const auto differ = [&](auto field) {
-    return std::ranges::any_of(config->layers, [&](const auto& layer) { return layer.*field != config->layers[0].*field; });
+    return std::ranges::any_of(config->layers,
+                               [&](const auto& layer) { return layer.*field != config->layers[0].*field; });
   };
   EXPECT_EQ(is_array("gemma4.feed_forward_length"), differ(&gemma4::LayerConfig::intermediate));
   EXPECT_EQ(is_array("gemma4.attention.head_count_kv"), differ(&gemma4::LayerConfig::num_kv_heads));
@@ -98,9 +101,9 @@ TEST_P(Gemma4Metadata, SurvivesConfigJson) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Checkpoints, Gemma4Metadata,
-                         ::testing::Values("models/gemma4-nano", "models/gemma4-nano-moe", "tests/golden/gemma4-e2b-like",
-                                           "tests/golden/gemma4-e4b-like", "tests/golden/gemma4-26b-a4b-like",
-                                           "tests/golden/gemma4-31b-like"),
+                         ::testing::Values("models/gemma4-nano", "models/gemma4-nano-moe",
+                                           "tests/golden/gemma4-e2b-like", "tests/golden/gemma4-e4b-like",
+                                           "tests/golden/gemma4-26b-a4b-like", "tests/golden/gemma4-31b-like"),
                          [](const auto& info) {
                            std::string name = info.param.substr(info.param.rfind('/') + 1);
                            std::ranges::replace(name, '-', '_');

@@ -10,15 +10,16 @@ namespace {
 
 TEST(HfNames, PrefixesOfAllPublishedFormsAreStripped) {
   for (const char* prefix : {"model.language_model.", "language_model.model.", "model.", ""}) {
-    EXPECT_EQ(CanonicalTensorName("gemma4", std::string(prefix) + "layers.12.self_attn.q_proj.weight"), "blk.12.attn_q.weight");
+    EXPECT_EQ(CanonicalTensorName("gemma4", std::string(prefix) + "layers.12.self_attn.q_proj.weight"),
+              "blk.12.attn_q.weight");
     EXPECT_EQ(CanonicalTensorName("gemma3", std::string(prefix) + "norm.weight"), "output_norm.weight");
   }
 }
 
 TEST(HfNames, OtherTensorsHaveNone) {
   for (const char* name : {"model.vision_tower.encoder.layers.0.mlp.gate_proj.weight", "model.layers.x.layer_scalar",
-                           "model.layers..layer_scalar", "model.layers.12345678.layer_scalar", "model.layers.1.self_attn.rotary_emb.inv_freq",
-                           "lm_head.weight", ""}) {
+                           "model.layers..layer_scalar", "model.layers.12345678.layer_scalar",
+                           "model.layers.1.self_attn.rotary_emb.inv_freq", "lm_head.weight", ""}) {
     EXPECT_EQ(CanonicalTensorName("gemma4", name), std::nullopt) << name;
   }
   EXPECT_EQ(HfTensorName("gemma4", "rope_freqs.weight"), std::nullopt);

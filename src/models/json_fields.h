@@ -1,5 +1,5 @@
-// Reading a Hugging Face config.json, which is hostile input: every field is checked for type and range, and an error names
-// the file, the field and what was found. A field that is null counts as absent.
+// Reading a Hugging Face config.json, which is hostile input: every field is checked for type and range, and an error
+// names the file, the field and what was found. A field that is null counts as absent.
 #pragma once
 
 #include <cstdint>

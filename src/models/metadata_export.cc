@@ -24,7 +24,8 @@ Result<format::Vocabulary> CompleteVocabulary(const Checkpoint& checkpoint, cons
     if (!vocabulary.eot && id != vocabulary.eos) vocabulary.eot = id;
   }
   for (const int32_t id : defaults.suppress) {
-    if (is_id(id) && std::ranges::find(vocabulary.suppress, id) == vocabulary.suppress.end()) vocabulary.suppress.push_back(id);
+    if (is_id(id) && std::ranges::find(vocabulary.suppress, id) == vocabulary.suppress.end())
+      vocabulary.suppress.push_back(id);
   }
   return vocabulary;
 }
@@ -118,14 +119,16 @@ Status WriteGgufMetadata(const Checkpoint& checkpoint, format::GgufWriter* write
   return format::WriteGgufVocabulary(vocabulary, writer);
 }
 
-Status WriteHfDocuments(const Checkpoint& checkpoint, const std::filesystem::path& folder, std::string_view dtype_name) {
+Status WriteHfDocuments(const Checkpoint& checkpoint, const std::filesystem::path& folder,
+                        std::string_view dtype_name) {
   OrderedJson config;
   if (checkpoint.is_gguf()) {
     QUERN_ASSIGN_OR_RETURN(config, HfConfig(checkpoint));
     QUERN_ASSIGN_OR_RETURN(const GenerationDefaults defaults, ReadGenerationDefaults(checkpoint));
     QUERN_ASSIGN_OR_RETURN(const format::Vocabulary vocabulary, CompleteVocabulary(checkpoint, defaults));
     QUERN_TRY(format::WriteHfVocabulary(vocabulary, folder));
-    QUERN_TRY(WriteFileAtomically(folder / "generation_config.json", GenerationConfig(vocabulary, defaults).dump(2) + "\n"));
+    QUERN_TRY(
+        WriteFileAtomically(folder / "generation_config.json", GenerationConfig(vocabulary, defaults).dump(2) + "\n"));
   } else {
     config = OrderedJson(checkpoint.folder->config);
     QUERN_TRY(CopyCompanions(checkpoint.folder->path, folder));

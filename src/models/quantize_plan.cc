@@ -15,15 +15,24 @@ struct NamedType {
 };
 // file_type: enum llama_ftype of llama.cpp's llama.h.
 constexpr NamedType kTypes[] = {
-    {"Q4_0", DType::kQ4_0, {}, 2},      {"Q4_1", DType::kQ4_1, {}, 3},
-    {"Q5_0", DType::kQ5_0, {}, 8},      {"Q5_1", DType::kQ5_1, {}, 9},
-    {"Q8_0", DType::kQ8_0, {}, 7},      {"Q2_K", DType::kQ2_K, {}, 10},
-    {"Q3_K", DType::kQ3_K, {}, 11},     {"Q4_K", DType::kQ4_K, {}, 14},
-    {"Q5_K", DType::kQ5_K, {}, 16},     {"Q6_K", DType::kQ6_K, {}, 18},
-    {"IQ4_NL", DType::kIQ4_NL, {}, 25}, {"IQ4_XS", DType::kIQ4_XS, {}, 30},
-    {"MXFP4", DType::kMXFP4, {}, 38},   {"Q3_K_S", DType::kQ3_K, {}, 11},
-    {"Q3_K_M", DType::kQ3_K, DType::kQ5_K, 12}, {"Q4_K_S", DType::kQ4_K, {}, 14},
-    {"Q4_K_M", DType::kQ4_K, DType::kQ6_K, 15}, {"Q5_K_S", DType::kQ5_K, {}, 16},
+    {"Q4_0", DType::kQ4_0, {}, 2},
+    {"Q4_1", DType::kQ4_1, {}, 3},
+    {"Q5_0", DType::kQ5_0, {}, 8},
+    {"Q5_1", DType::kQ5_1, {}, 9},
+    {"Q8_0", DType::kQ8_0, {}, 7},
+    {"Q2_K", DType::kQ2_K, {}, 10},
+    {"Q3_K", DType::kQ3_K, {}, 11},
+    {"Q4_K", DType::kQ4_K, {}, 14},
+    {"Q5_K", DType::kQ5_K, {}, 16},
+    {"Q6_K", DType::kQ6_K, {}, 18},
+    {"IQ4_NL", DType::kIQ4_NL, {}, 25},
+    {"IQ4_XS", DType::kIQ4_XS, {}, 30},
+    {"MXFP4", DType::kMXFP4, {}, 38},
+    {"Q3_K_S", DType::kQ3_K, {}, 11},
+    {"Q3_K_M", DType::kQ3_K, DType::kQ5_K, 12},
+    {"Q4_K_S", DType::kQ4_K, {}, 14},
+    {"Q4_K_M", DType::kQ4_K, DType::kQ6_K, 15},
+    {"Q5_K_S", DType::kQ5_K, {}, 16},
     {"Q5_K_M", DType::kQ5_K, DType::kQ6_K, 17},
 };
 
@@ -53,7 +62,8 @@ bool MatchesGlob(std::string_view glob, std::string_view name) {
   return g == glob.size();
 }
 
-// The type with blocks of 32 that has the same bits per value or the next more; among equals the one with the smaller error.
+// The type with blocks of 32 that has the same bits per value or the next more; among equals the one with the smaller
+// error.
 DType SmallBlockType(DType type) {
   switch (type) {
     case DType::kQ2_K:
@@ -86,7 +96,8 @@ bool IsSensitiveLayer(int layer, int num_layers) {
 }
 
 bool IsRaisedRole(std::string_view name) {
-  return name.ends_with(".attn_v.weight") || name.ends_with(".ffn_down.weight") || name.ends_with(".ffn_down_exps.weight");
+  return name.ends_with(".attn_v.weight") || name.ends_with(".ffn_down.weight") ||
+         name.ends_with(".ffn_down_exps.weight");
 }
 
 void Append(std::string* reason, std::string_view text) {
@@ -211,7 +222,8 @@ TensorUse UseOf(const ExportTensor& tensor) {
 
 Result<QuantizeType> ParseQuantizeType(std::string_view name) {
   for (const NamedType& type : kTypes) {
-    if (EqualsIgnoringCase(type.name, name)) return QuantizeType{std::string(type.name), type.base, type.raised, type.file_type};
+    if (EqualsIgnoringCase(type.name, name))
+      return QuantizeType{std::string(type.name), type.base, type.raised, type.file_type};
   }
   return WithHint(Fail(Code::kInvalidArgument, "\"{}\" is not a type to quantise to", name),
                   fmt::format("{}", fmt::join(QuantizeTypeNames(), ", ")));
@@ -223,9 +235,11 @@ std::vector<std::string> QuantizeTypeNames() {
   return names;
 }
 
-Status PlanQuantization(const QuantizeType& type, const std::vector<TypeOverride>& overrides, std::vector<ExportTensor>* tensors) {
+Status PlanQuantization(const QuantizeType& type, const std::vector<TypeOverride>& overrides,
+                        std::vector<ExportTensor>* tensors) {
   int num_layers = 0;
-  for (const ExportTensor& tensor : *tensors) num_layers = std::max(num_layers, LayerOf(tensor.canonical).value_or(-1) + 1);
+  for (const ExportTensor& tensor : *tensors)
+    num_layers = std::max(num_layers, LayerOf(tensor.canonical).value_or(-1) + 1);
   Planner planner(type, overrides, num_layers);
   for (ExportTensor& tensor : *tensors) planner.Plan(&tensor);
   return planner.CheckOverrides();

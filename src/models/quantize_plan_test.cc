@@ -73,7 +73,8 @@ TEST_P(EveryType, HonoursTheRules) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, EveryType, ::testing::ValuesIn(QuantizeTypeNames()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, EveryType, ::testing::ValuesIn(QuantizeTypeNames()),
+                         [](const auto& info) { return info.param; });
 
 TEST(QuantizePlan, TakesTheNearestTypeWithSmallBlocks) {
   const std::vector<std::pair<std::string_view, DType>> substitutes = {
@@ -97,8 +98,11 @@ TEST(QuantizePlan, MatchesThePublishedQ4Files) {
 }
 
 TEST(QuantizePlan, LaterOverridesWin) {
-  const auto plan = Plan("Q4_0", {{"blk.*", DType::kQ8_0}, {"blk.?.attn_*", DType::kQ5_1}, {"token_embd.weight", DType::kQ4_0},
-                                  {"*norm*", DType::kQ8_0}, {"per_layer_model_proj.weight", DType::kQ8_0}});
+  const auto plan = Plan("Q4_0", {{"blk.*", DType::kQ8_0},
+                                  {"blk.?.attn_*", DType::kQ5_1},
+                                  {"token_embd.weight", DType::kQ4_0},
+                                  {"*norm*", DType::kQ8_0},
+                                  {"per_layer_model_proj.weight", DType::kQ8_0}});
   EXPECT_EQ(plan.at("blk.0.ffn_down.weight").to, DType::kQ8_0);
   EXPECT_EQ(plan.at("blk.0.attn_v.weight").to, DType::kQ5_1);
   EXPECT_EQ(plan.at("token_embd.weight").to, DType::kQ4_0) << "asked for by name: the floor does not hold";
@@ -122,7 +126,8 @@ TEST(QuantizePlan, GlobsMatchAsShellsDo) {
     std::vector<ExportTensor> tensors = {Tensor("blk.10.attn_q.weight", {32, 256})};
     return PlanQuantization(*ParseQuantizeType("Q4_0"), {{glob, DType::kQ8_0}}, &tensors).has_value();
   };
-  for (const char* glob : {"*", "blk.*", "*weight", "blk.10.attn_q.weight", "b*k*q.w*t", "blk.??.*", "**"}) EXPECT_TRUE(matches(glob)) << glob;
+  for (const char* glob : {"*", "blk.*", "*weight", "blk.10.attn_q.weight", "b*k*q.w*t", "blk.??.*", "**"})
+    EXPECT_TRUE(matches(glob)) << glob;
   for (const char* glob : {"", "blk", "blk.?.*", "weight*", "*.weight.*", "BLK.*"}) EXPECT_FALSE(matches(glob)) << glob;
 }
 
@@ -163,7 +168,8 @@ TEST(QuantizePlan, NamesAreReadInAnyCase) {
 }
 
 TEST(PlanFloats, ConvertsMatricesOnly) {
-  std::vector<ExportTensor> tensors = {Tensor("blk.0.attn_q.weight", {4, 32}), Tensor("blk.0.attn_norm.weight", {32}, DType::kF32),
+  std::vector<ExportTensor> tensors = {Tensor("blk.0.attn_q.weight", {4, 32}),
+                                       Tensor("blk.0.attn_norm.weight", {32}, DType::kF32),
                                        Tensor("blk.0.attn_k.weight", {4, 32}, DType::kQ4_0)};
   PlanFloats(DType::kF16, &tensors);
   EXPECT_EQ(tensors[0].to, DType::kF16);

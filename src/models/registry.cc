@@ -9,15 +9,15 @@ namespace quern::models {
 
 Result<std::unique_ptr<Decoder>> MakeDecoder(const Checkpoint& checkpoint) {
   if (checkpoint.architecture == "gemma4") {
-    QUERN_ASSIGN_OR_RETURN(gemma4::Gemma4Config config, checkpoint.is_gguf()
-                                                            ? gemma4::Gemma4Config::FromGguf(*checkpoint.gguf)
-                                                            : gemma4::Gemma4Config::FromJson(checkpoint.folder->config));
+    QUERN_ASSIGN_OR_RETURN(gemma4::Gemma4Config config,
+                           checkpoint.is_gguf() ? gemma4::Gemma4Config::FromGguf(*checkpoint.gguf)
+                                                : gemma4::Gemma4Config::FromJson(checkpoint.folder->config));
     return gemma4::MakeGemma4(std::move(config), checkpoint.tensors);
   }
   if (checkpoint.architecture == "gemma3") {
-    QUERN_ASSIGN_OR_RETURN(gemma3::Gemma3Config config, checkpoint.is_gguf()
-                                                            ? gemma3::Gemma3Config::FromGguf(*checkpoint.gguf)
-                                                            : gemma3::Gemma3Config::FromJson(checkpoint.folder->config));
+    QUERN_ASSIGN_OR_RETURN(gemma3::Gemma3Config config,
+                           checkpoint.is_gguf() ? gemma3::Gemma3Config::FromGguf(*checkpoint.gguf)
+                                                : gemma3::Gemma3Config::FromJson(checkpoint.folder->config));
     return gemma3::MakeGemma3(config, checkpoint.tensors);
   }
   return Fail(Code::kUnsupported, "architecture \"{}\" has no decoder in this build", checkpoint.architecture);
@@ -25,7 +25,9 @@ Result<std::unique_ptr<Decoder>> MakeDecoder(const Checkpoint& checkpoint) {
 
 namespace {
 
-NameTable NamesOf(std::string_view architecture) { return architecture == "gemma3" ? gemma3::Names() : gemma4::Names(); }
+NameTable NamesOf(std::string_view architecture) {
+  return architecture == "gemma3" ? gemma3::Names() : gemma4::Names();
+}
 
 }  // namespace
 

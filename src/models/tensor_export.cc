@@ -59,7 +59,8 @@ Result<ExportTensor> FuseExperts(const TensorTable& tensors, std::string_view ga
 }
 
 Status AddRopeFreqs(const Checkpoint& checkpoint, std::vector<ExportTensor>* list) {
-  if (checkpoint.architecture != "gemma4" || checkpoint.tensors.Find(kRopeFreqs) != nullptr || checkpoint.is_gguf()) return {};
+  if (checkpoint.architecture != "gemma4" || checkpoint.tensors.Find(kRopeFreqs) != nullptr || checkpoint.is_gguf())
+    return {};
   QUERN_ASSIGN_OR_RETURN(const auto config, gemma4::Gemma4Config::FromJson(checkpoint.folder->config));
   ExportTensor tensor;
   tensor.name = tensor.canonical = kRopeFreqs;
@@ -90,7 +91,8 @@ Result<std::vector<ExportTensor>> ListGgufTensors(const Checkpoint& checkpoint) 
   return list;
 }
 
-Result<std::vector<ExportTensor>> ListSafetensors(const Checkpoint& checkpoint, DType decoded, std::optional<DType> dtype) {
+Result<std::vector<ExportTensor>> ListSafetensors(const Checkpoint& checkpoint, DType decoded,
+                                                  std::optional<DType> dtype) {
   std::vector<ExportTensor> list;
   for (const auto& [name, view] : checkpoint.tensors.tensors) {
     if (name == kRopeFreqs || name.ends_with(kUpExperts)) continue;
@@ -105,7 +107,9 @@ Result<std::vector<ExportTensor>> ListSafetensors(const Checkpoint& checkpoint, 
     if (InfoOf(view.dtype).is_float) tensor.to = dtype.value_or(InfoOf(view.dtype).is_quantized ? decoded : view.dtype);
     list.push_back(std::move(tensor));
   }
-  const auto by_element = [](const ExportTensor& tensor) { return std::tuple(-InfoOf(tensor.to).block_bytes, FileOrder(tensor)); };
+  const auto by_element = [](const ExportTensor& tensor) {
+    return std::tuple(-InfoOf(tensor.to).block_bytes, FileOrder(tensor));
+  };
   std::ranges::sort(list, {}, by_element);
   return list;
 }

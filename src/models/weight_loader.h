@@ -1,5 +1,5 @@
-// WeightLoader: names to program weights while a model builds its step. Collects the names that are missing, so that one
-// error lists them all.
+// WeightLoader: names to program weights while a model builds its step. Collects the names that are missing, so that
+// one error lists them all.
 #pragma once
 
 #include <string>
@@ -28,7 +28,8 @@ class WeightLoader {
     if (missing_.empty()) return {};
     std::string names = missing_.front();
     for (size_t i = 1; i < missing_.size() && i < 5; ++i) names += ", " + missing_[i];
-    return Fail(Code::kCorrupt, "{} tensor(s) missing: {}{}", missing_.size(), names, missing_.size() > 5 ? ", ..." : "");
+    return Fail(Code::kCorrupt, "{} tensor(s) missing: {}{}", missing_.size(), names,
+                missing_.size() > 5 ? ", ..." : "");
   }
 
  private:

@@ -1,8 +1,8 @@
 // What a step sees of the key/value cache. It does not know who allocates pages or why a batch has this shape.
 //
-// A cache is made of groups: the K/V-owning layers of equal geometry and equal window. Each group has one pool of pages of
-// kPageTokens tokens, and each sequence one page table per group that is shared by the group's layers.
-// Pool layout, for K and for V: [layers in group, pages, Hkv, P, Dh] in the cache's dtype.
+// A cache is made of groups: the K/V-owning layers of equal geometry and equal window. Each group has one pool of pages
+// of kPageTokens tokens, and each sequence one page table per group that is shared by the group's layers. Pool layout,
+// for K and for V: [layers in group, pages, Hkv, P, Dh] in the cache's dtype.
 #pragma once
 
 #include <cstddef>

@@ -13,11 +13,27 @@
 namespace quern {
 
 enum class DType : uint8_t {
-  kF32, kF16, kBF16,
-  kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0,
-  kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K,
-  kIQ4_NL, kIQ4_XS, kMXFP4,
-  kI8, kI16, kI32, kI64, kF64,  // carried by files (token orderings, masks); no arithmetic here
+  kF32,
+  kF16,
+  kBF16,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kF64,  // carried by files (token orderings, masks); no arithmetic here
 };
 inline constexpr int kNumDTypes = static_cast<int>(DType::kF64) + 1;
 
@@ -28,7 +44,7 @@ struct DTypeInfo {
   int block_elems;        // values per block
   int block_bytes;        // bytes per block; blocks are packed without padding or alignment
   bool is_quantized;
-  bool is_float;          // decodes to real numbers: plain floats and every quantised format
+  bool is_float;  // decodes to real numbers: plain floats and every quantised format
 };
 
 const DTypeInfo& InfoOf(DType type);

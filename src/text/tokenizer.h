@@ -108,8 +108,8 @@ class Tokenizer {
 };
 
 // Chooses the encoder by vocabulary.kind; kViterbi is Unsupported. Corrupt when the vocabulary contradicts itself or
-// lacks one of the 256 byte tokens. Merges of strings that are no entries take part as the strings they are; merges with
-// an empty or ill-formed half are ignored, with a count in the log.
+// lacks one of the 256 byte tokens. Merges of strings that are no entries take part as the strings they are; merges
+// with an empty or ill-formed half are ignored, with a count in the log.
 Result<std::shared_ptr<Tokenizer>> MakeTokenizer(format::Vocabulary vocabulary);
 
 }  // namespace quern::text

@@ -38,13 +38,15 @@ std::unique_ptr<GoldenModel> GoldenModel::Open(const std::string& folder, const 
   ops::ExecutorOptions executor_options;
   executor_options.max_rows = executor_options.max_kept = options.chunk;
   executor_options.numerics = options.numerics;
-  if (!Take(ops::MakeCpuExecutor(model->program_, *model->device_, executor_options), &model->executor_)) return nullptr;
+  if (!Take(ops::MakeCpuExecutor(model->program_, *model->device_, executor_options), &model->executor_))
+    return nullptr;
   runtime::KvCacheOptions cache_options;
   cache_options.dtype = options.kv_dtype;
   cache_options.context = options.context;
   cache_options.max_step_rows = options.chunk;
   if (!Take(runtime::KvCache::Create(model->program_->kv, cache_options), &model->cache_)) return nullptr;
-  model->stepper_ = std::make_unique<runtime::Stepper>(*model->executor_, *model->program_, *model->cache_, options.chunk, options.chunk);
+  model->stepper_ = std::make_unique<runtime::Stepper>(*model->executor_, *model->program_, *model->cache_,
+                                                       options.chunk, options.chunk);
   return model;
 }
 
@@ -53,10 +55,11 @@ std::vector<float> GoldenModel::LastLogits(std::span<const int32_t> ids, int n) 
   std::iota(kept.begin(), kept.end(), static_cast<int32_t>(ids.size()) - n);
   std::vector<float> logits;
   auto sequence = cache_->NewSequence();
-  const Status status = stepper_->Append(&*sequence, ids, kept, nullptr, [&](size_t, std::span<const float> rows) -> Status {
-    logits.insert(logits.end(), rows.begin(), rows.end());
-    return {};
-  });
+  const Status status =
+      stepper_->Append(&*sequence, ids, kept, nullptr, [&](size_t, std::span<const float> rows) -> Status {
+        logits.insert(logits.end(), rows.begin(), rows.end());
+        return {};
+      });
   EXPECT_TRUE(status.has_value()) << status.error().ToString();
   return logits;
 }

@@ -1,5 +1,5 @@
-// Parity with golden values of the transformers implementation (README.md beside this file says how they were made and how much
-// each planted fault would show): per-layer hidden states, logits, greedy continuations.
+// Parity with golden values of the transformers implementation (README.md beside this file says how they were made and
+// how much each planted fault would show): per-layer hidden states, logits, greedy continuations.
 #include <algorithm>
 #include <fstream>
 
@@ -10,8 +10,8 @@
 namespace quern::golden {
 namespace {
 
-// Random checkpoints, fp32: correct arithmetic reaches 1e-5 on short prompts and 5e-5 on long ones; the weakest fault that must
-// be caught, a missing softcap, shows 1.1e-2.
+// Random checkpoints, fp32: correct arithmetic reaches 1e-5 on short prompts and 5e-5 on long ones; the weakest fault
+// that must be caught, a missing softcap, shows 1.1e-2.
 constexpr double kRandomGate = 2e-4;
 // Demo checkpoints: their golden values carry TF32 noise of 5e-4; the weakest fault shows 1.3e-2.
 constexpr double kDemoGate = 2e-3;
@@ -61,7 +61,8 @@ TEST_P(RandomCheckpoint, ThreadsAndInstructionSetsAgreeBitForBit) {
   const GoldenValues golden(folder());
   const std::vector<int32_t> ids = golden.Ints("long.ids");
   std::vector<float> first;
-  for (const device::cpu::Isa isa : {device::cpu::Isa::kPortable, device::cpu::BestIsa(device::cpu::CpuFeatures::Host())}) {
+  for (const device::cpu::Isa isa :
+       {device::cpu::Isa::kPortable, device::cpu::BestIsa(device::cpu::CpuFeatures::Host())}) {
     for (const int threads : {1, 2, 3}) {
       ModelOptions options;
       options.threads = threads;
@@ -76,7 +77,8 @@ TEST_P(RandomCheckpoint, ThreadsAndInstructionSetsAgreeBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomCheckpoint,
-                         testing::Values("gemma4-e2b-like", "gemma4-e4b-like", "gemma4-26b-a4b-like", "gemma4-31b-like"),
+                         testing::Values("gemma4-e2b-like", "gemma4-e4b-like", "gemma4-26b-a4b-like",
+                                         "gemma4-31b-like"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::ranges::replace(name, '-', '_');
@@ -122,7 +124,8 @@ TEST_P(DemoCheckpoint, GreedyContinuationsAreTokenExact) {
   }
 }
 
-// Pages of the sliding layers form a ring; a model run with chunks so large that nothing is ever overwritten is the full cache.
+// Pages of the sliding layers form a ring; a model run with chunks so large that nothing is ever overwritten is the
+// full cache.
 TEST_P(DemoCheckpoint, WindowPagesEqualAFullCacheBeyondTwiceTheWindow) {
   const GoldenValues golden(folder());
   const std::vector<int32_t> ids = golden.Ints("prompt5.ids");  // 593 tokens; the window is 128

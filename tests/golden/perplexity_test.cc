@@ -1,20 +1,21 @@
 // Held-out perplexity of the demo checkpoints, from the recipe in models/README.md: text from WordNet (Debian package
 // wordnet-base) by tools/demo_models/corpus.py with seed 1, 200 rows of 1,024 tokens.
 //
-// Numbers: the golden loss of training is reproduced within 0.5 %. The same rows then bound what quantised weights and int8
-// activations may cost.
+// Numbers: the golden loss of training is reproduced within 0.5 %. The same rows then bound what quantised weights and
+// int8 activations may cost.
+#include "quern/perplexity.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <gtest/gtest.h>
-
 #include "quern/convert.h"
-#include "quern/perplexity.h"
 #include "quern/tokenize.h"
+
 #include "base/file.h"
 #include "base/json.h"
 
@@ -28,8 +29,10 @@ std::string Source(const std::string& path) { return std::string(QUERN_SOURCE_DI
 
 // The first `rows` held-out rows, joined.
 std::vector<TokenId> HeldOutTokens(const std::string& model, size_t rows) {
-  const std::filesystem::path corpus = std::filesystem::temp_directory_path() / ("quern_held_out_" + std::to_string(::getpid()) + ".jsonl");
-  const std::string command = "python3 " + Source("tools/demo_models/corpus.py") + " " + kWordnet + " " + corpus.string() + " 8000 1";
+  const std::filesystem::path corpus =
+      std::filesystem::temp_directory_path() / ("quern_held_out_" + std::to_string(::getpid()) + ".jsonl");
+  const std::string command =
+      "python3 " + Source("tools/demo_models/corpus.py") + " " + kWordnet + " " + corpus.string() + " 8000 1";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   const auto text = TextModel::Load({Source("models/" + model), {}, {}, false});
   EXPECT_TRUE(text.has_value());
@@ -76,8 +79,8 @@ TEST_P(HeldOut, PerplexityOfTrainingIsReproduced) {
   EXPECT_NEAR(measured / wanted, 1.0, 0.005);
 }
 
-// What quantising costs, on 20 of the rows. Bounds: measured ratios (docs/quantization.md) with a margin of about a half, so that
-// a codec or a kernel that got worse is seen. QUERN_ALL_TYPES=1 prints the table for every type.
+// What quantising costs, on 20 of the rows. Bounds: measured ratios (docs/quantization.md) with a margin of about a
+// half, so that a codec or a kernel that got worse is seen. QUERN_ALL_TYPES=1 prints the table for every type.
 TEST(Quantised, PerplexityStaysWithinItsBound) {
   if (!std::filesystem::exists(kWordnet)) GTEST_SKIP() << "Debian's wordnet-base is not installed";
   struct Bound {
@@ -85,21 +88,23 @@ TEST(Quantised, PerplexityStaysWithinItsBound) {
     double ratio;  // to the BF16 checkpoint
   };
   constexpr Bound kBounds[] = {{"Q8_0", 1.005}, {"Q4_0", 1.035}, {"Q4_K", 1.02}};
-  constexpr const char* kOthers[] = {"Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"};
+  constexpr const char* kOthers[] = {"Q4_1", "Q5_0", "Q5_1",   "Q2_K",   "Q3_K",
+                                     "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"};
   const std::string source = Source("models/gemma4-nano");
   const std::vector<TokenId> tokens = HeldOutTokens("gemma4-nano", 20);
   const double base = Perplexity(source, tokens, {});
   std::printf("%-8s %10s %10s %8s\n%-8s %10s %10.4f\n", "type", "bytes", "perplexity", "ratio", "BF16 in", "", base);
   const auto measure = [&](const std::string& type) {
-    const std::filesystem::path file = std::filesystem::temp_directory_path() / ("quern_" + type + "_" + std::to_string(::getpid()) + ".gguf");
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / ("quern_" + type + "_" + std::to_string(::getpid()) + ".gguf");
     ConvertOptions options;
     options.dtype = type;
     const auto made = QuantizeModel({source, {}, {}, false}, file.string(), options);
     EXPECT_TRUE(made.has_value()) << (made ? "" : made.error().ToString());
     if (!made) return NAN;
     const double perplexity = Perplexity(file.string(), tokens, {});
-    std::printf("%-8s %10ju %10.4f %8.4f\n", type.c_str(), static_cast<uintmax_t>(std::filesystem::file_size(file)), perplexity,
-                perplexity / base);
+    std::printf("%-8s %10ju %10.4f %8.4f\n", type.c_str(), static_cast<uintmax_t>(std::filesystem::file_size(file)),
+                perplexity, perplexity / base);
     std::filesystem::remove(file);
     return static_cast<float>(perplexity / base);
   };

@@ -1,12 +1,12 @@
 // quern_make_model: writes a random-weight GGUF model at the published shapes of Gemma 4.
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "make_model/synthetic_model.h"
 
@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> tensor_types;
   CLI::App app{"Write a random-weight Gemma 4 model as GGUF, for measurements"};
   app.add_option("OUT", path, "file to write; must not exist")->required();
-  app.add_option("--preset", options.preset, fmt::format("{}", fmt::join(quern::tools::PresetNames(), ", ")))->capture_default_str();
+  app.add_option("--preset", options.preset, fmt::format("{}", fmt::join(quern::tools::PresetNames(), ", ")))
+      ->capture_default_str();
   app.add_option("--type", options.type, "type of the matrices, as quern quantize --type")->capture_default_str();
   app.add_option("--embed", embedding, "type of token_embd; default: by the rules of quern quantize");
   app.add_option("--ple", per_layer, "type of per_layer_token_embd; default likewise");
@@ -58,8 +59,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{}: {} tensors, {:.1f} M parameters, {} bytes of tensors in {:.1f} s ({:.2f} GB/s)\n", path, result->num_tensors,
-             static_cast<double>(result->num_parameters) / 1e6, result->num_bytes, seconds,
+  fmt::print("{}: {} tensors, {:.1f} M parameters, {} bytes of tensors in {:.1f} s ({:.2f} GB/s)\n", path,
+             result->num_tensors, static_cast<double>(result->num_parameters) / 1e6, result->num_bytes, seconds,
              static_cast<double>(result->num_bytes) / 1e9 / seconds);
   return 0;
 }

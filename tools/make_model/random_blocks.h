@@ -1,7 +1,7 @@
 // Random weights made directly in the stored form: no floats are encoded, so gigabytes come at the speed of memory.
 //
-// Bytes are uniform; scale fields are then set so that decoded values have mean near 0 and the standard deviation asked for.
-// The same seed gives the same bytes on every machine and for every number of threads.
+// Bytes are uniform; scale fields are then set so that decoded values have mean near 0 and the standard deviation asked
+// for. The same seed gives the same bytes on every machine and for every number of threads.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,8 @@ class BlockFiller {
   DType type_;
   // Plain floats: the stored form of kTableSize normal values.
   std::vector<std::byte> floats_;
-  // Scales, as f16 bits: 256 magnitudes around the wanted one, half of them negative. minima_[i] belongs to scales_[i] and
-  // centres the unsigned codes of formats with a minimum.
+  // Scales, as f16 bits: 256 magnitudes around the wanted one, half of them negative. minima_[i] belongs to scales_[i]
+  // and centres the unsigned codes of formats with a minimum.
   std::vector<uint16_t> scales_, minima_;
   std::vector<uint8_t> exponents_;  // MXFP4
 };

@@ -123,7 +123,8 @@ class TensorList {
     Matrix(name("ffn_gate_up_exps.weight"), {e, 2 * f, d});
     Matrix(name("ffn_down_exps.weight"), {e, d, f});
     Vector(name("ffn_down_exps.scale"), e);
-    for (const char* norm : {"pre_ffw_norm_2.weight", "post_ffw_norm_1.weight", "post_ffw_norm_2.weight"}) Vector(name(norm), d);
+    for (const char* norm : {"pre_ffw_norm_2.weight", "post_ffw_norm_1.weight", "post_ffw_norm_2.weight"})
+      Vector(name(norm), d);
   }
 
   const Gemma4Config& c_;
@@ -150,8 +151,8 @@ Status WriteVector(const ExportTensor& tensor, const Value& value, uint64_t seed
 }
 
 // Pieces of a fixed number of blocks with seeds of their own, so that threads do not change the bytes.
-Status WriteBlocks(const ExportTensor& tensor, const Value& value, uint64_t seed, ThreadTeam& team, std::vector<std::byte>* buffer,
-                   format::GgufWriter* writer) {
+Status WriteBlocks(const ExportTensor& tensor, const Value& value, uint64_t seed, ThreadTeam& team,
+                   std::vector<std::byte>* buffer, format::GgufWriter* writer) {
   constexpr int64_t kPieceBlocks = int64_t{1} << 14;
   constexpr int64_t kPiecesPerMember = 8;
   const BlockFiller filler(tensor.to, value.stddev);
@@ -166,7 +167,8 @@ Status WriteBlocks(const ExportTensor& tensor, const Value& value, uint64_t seed
         const int64_t num = std::min(kPieceBlocks, last - block);
         const uint64_t piece = static_cast<uint64_t>((begin + block) / kPieceBlocks);
         filler.Fill(seed + piece * 0xD1342543DE82EF95u,
-                    std::span(*buffer).subspan(static_cast<size_t>(block * block_bytes), static_cast<size_t>(num * block_bytes)));
+                    std::span(*buffer).subspan(static_cast<size_t>(block * block_bytes),
+                                               static_cast<size_t>(num * block_bytes)));
       }
     });
     QUERN_TRY(writer->AppendTensorData(*buffer));
@@ -188,12 +190,22 @@ Result<Gemma4Config> PresetConfig(const std::string& name, int num_layers) {
     return Fail(Code::kInvalidArgument, "\"{}\" is not a preset; {}", name, fmt::join(PresetNames(), ", "));
   }
   const int layers = num_layers > 0 ? num_layers : preset->num_layers;
-  Json json = {{"num_hidden_layers", layers}, {"vocab_size", kVocab}, {"hidden_size", preset->hidden},
-               {"num_attention_heads", preset->heads}, {"num_key_value_heads", preset->kv_heads}, {"head_dim", 256},
-               {"global_head_dim", 512}, {"attention_k_eq_v", preset->k_eq_v}, {"intermediate_size", preset->intermediate},
-               {"use_double_wide_mlp", preset->double_wide}, {"num_kv_shared_layers", layers - FirstShared(*preset, layers)},
-               {"hidden_size_per_layer_input", preset->ple_width}, {"sliding_window", preset->window},
-               {"max_position_embeddings", preset->context}, {"rms_norm_eps", 1e-6}, {"final_logit_softcapping", 30.0}};
+  Json json = {{"num_hidden_layers", layers},
+               {"vocab_size", kVocab},
+               {"hidden_size", preset->hidden},
+               {"num_attention_heads", preset->heads},
+               {"num_key_value_heads", preset->kv_heads},
+               {"head_dim", 256},
+               {"global_head_dim", 512},
+               {"attention_k_eq_v", preset->k_eq_v},
+               {"intermediate_size", preset->intermediate},
+               {"use_double_wide_mlp", preset->double_wide},
+               {"num_kv_shared_layers", layers - FirstShared(*preset, layers)},
+               {"hidden_size_per_layer_input", preset->ple_width},
+               {"sliding_window", preset->window},
+               {"max_position_embeddings", preset->context},
+               {"rms_norm_eps", 1e-6},
+               {"final_logit_softcapping", 30.0}};
   if (preset->global_kv_heads > 0) json["num_global_key_value_heads"] = preset->global_kv_heads;
   if (preset->num_experts > 0) {
     json["enable_moe_block"] = true;

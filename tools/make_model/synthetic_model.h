@@ -2,7 +2,8 @@
 // downloaded. Metadata and tensors are those of a real GGUF file, so other programs load them too.
 //
 // Weights are scaled so that activations stay finite and logits spread (standard deviation about 2.5): matrices have
-// 1 / sqrt(K), norms lie near 1, and k_norm near 1/8, because attention does not divide by sqrt(Dh). The text is nonsense.
+// 1 / sqrt(K), norms lie near 1, and k_norm near 1/8, because attention does not divide by sqrt(Dh). The text is
+// nonsense.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct SyntheticOptions {
   std::string preset = "E2B";  // E2B, E4B, 26B-A4B, 31B
   std::string type = "Q4_0";   // as `quern quantize --type`
   std::vector<models::TypeOverride> tensor_types;
-  int num_layers = 0;          // 0: the preset's
+  int num_layers = 0;  // 0: the preset's
   uint64_t seed = 1;
   int num_threads = 1;
   std::function<void(int64_t done, int64_t total)> progress;

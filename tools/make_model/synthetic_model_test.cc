@@ -1,8 +1,8 @@
 #include "make_model/synthetic_model.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "make_model/synthetic_vocabulary.h"
 #include "models/registry.h"
@@ -81,7 +81,8 @@ TEST(SyntheticVocabulary, HasThePublishedLayout) {
   EXPECT_EQ(distinct.size(), vocabulary.pieces.size());
   // Every merge can be applied: halves and result are pieces.
   for (const auto& [left, right] : vocabulary.merges) {
-    ASSERT_TRUE(distinct.contains(left) && distinct.contains(right) && distinct.contains(left + right)) << left << "+" << right;
+    ASSERT_TRUE(distinct.contains(left) && distinct.contains(right) && distinct.contains(left + right))
+        << left << "+" << right;
   }
 }
 

@@ -17,11 +17,11 @@ namespace quern::device::cpu {
 
 // What the processor can do, read once with CPUID.
 struct CpuFeatures {
-  bool avx2 = false;         // with FMA, F16C and BMI2: the level the AVX2 kernels need
-  bool avx512 = false;       // F, BW, VL, DQ
+  bool avx2 = false;    // with FMA, F16C and BMI2: the level the AVX2 kernels need
+  bool avx512 = false;  // F, BW, VL, DQ
   bool avx512_vnni = false;
   bool avx_vnni = false;
-  std::string model_name;    // as the operating system reports it
+  std::string model_name;  // as the operating system reports it
 
   static const CpuFeatures& Host();
   std::string ToString() const;  // "avx2 avx512 vnni"

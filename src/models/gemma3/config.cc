@@ -42,7 +42,8 @@ Status ReadRope(const JsonFields& fields, Gemma3Config* config) {
 Result<Gemma3Config> Gemma3Config::FromJson(const Json& root) {
   const JsonFields outer(root, "config.json");
   QUERN_ASSIGN_OR_RETURN(const Json* nested, outer.Object("text_config"));
-  const JsonFields fields(nested != nullptr ? *nested : root, nested != nullptr ? "config.json: text_config" : "config.json");
+  const JsonFields fields(nested != nullptr ? *nested : root,
+                          nested != nullptr ? "config.json: text_config" : "config.json");
   Gemma3Config config;
   config.norm_offset = 1;
   QUERN_ASSIGN_OR_RETURN(config.num_layers, fields.NeedInt("num_hidden_layers", 1, kMaxLayers));
@@ -62,7 +63,8 @@ Result<Gemma3Config> Gemma3Config::FromJson(const Json& root) {
   QUERN_ASSIGN_OR_RETURN(const auto types, fields.Strings("layer_types"));
   if (types) {
     if (static_cast<int>(types->size()) != config.num_layers) {
-      return Fail(Code::kCorrupt, "{}: layer_types has {} entries for {} layers", fields.where(), types->size(), config.num_layers);
+      return Fail(Code::kCorrupt, "{}: layer_types has {} entries for {} layers", fields.where(), types->size(),
+                  config.num_layers);
     }
     for (int i = 0; i < config.num_layers; ++i) {
       if ((*types)[i] != (config.is_full(i) ? "full_attention" : "sliding_attention")) {
@@ -76,7 +78,8 @@ Result<Gemma3Config> Gemma3Config::FromJson(const Json& root) {
 }
 
 Result<Gemma3Config> Gemma3Config::FromGguf(const format::GgufFile& file) {
-  const auto int_or = [&](std::string_view key, int64_t low, int64_t high, std::optional<int64_t> fallback) -> Result<int64_t> {
+  const auto int_or = [&](std::string_view key, int64_t low, int64_t high,
+                          std::optional<int64_t> fallback) -> Result<int64_t> {
     QUERN_ASSIGN_OR_RETURN(const auto value, file.GetInt(key));
     if (!value && fallback) return *fallback;
     if (!value) return Fail(Code::kCorrupt, "metadata {} is missing", key);
@@ -105,7 +108,8 @@ Result<Gemma3Config> Gemma3Config::FromGguf(const format::GgufFile& file) {
   QUERN_ASSIGN_OR_RETURN(config.rope_global_factor, float_or("gemma3.rope.scaling.factor", 1));
   QUERN_ASSIGN_OR_RETURN(config.final_softcap, float_or("gemma3.final_logit_softcapping", 0));
   // The 27B model (62 layers) scales by D / H instead of the head width; the file does not say so.
-  config.query_scalar = config.num_layers == 62 ? static_cast<double>(config.hidden_size) / config.num_heads : config.head_dim;
+  config.query_scalar =
+      config.num_layers == 62 ? static_cast<double>(config.hidden_size) / config.num_heads : config.head_dim;
   QUERN_TRY(config.Validate());
   return config;
 }
@@ -116,8 +120,8 @@ Status Gemma3Config::Validate() const {
     return Fail(Code::kCorrupt, "{} heads for {} K/V heads, which does not divide", num_heads, num_kv_heads);
   }
   if (!(rms_eps >= 0 && rms_eps <= 1) || !(final_softcap >= 0) || !(rope_global_factor > 0)) {
-    return Fail(Code::kCorrupt, "rms eps {}, final softcap {} or rope factor {} is out of range", rms_eps, final_softcap,
-                rope_global_factor);
+    return Fail(Code::kCorrupt, "rms eps {}, final softcap {} or rope factor {} is out of range", rms_eps,
+                final_softcap, rope_global_factor);
   }
   return {};
 }

@@ -27,9 +27,11 @@ class StepBuilder {
   Result<ops::Program> Build() {
     PlanCache();
     local_rope_ = b_.AddRope({InvFreq(config_.rope_local_theta, 1, config_.head_dim), config_.head_dim});
-    global_rope_ = b_.AddRope({InvFreq(config_.rope_global_theta, config_.rope_global_factor, config_.head_dim), config_.head_dim});
+    global_rope_ = b_.AddRope(
+        {InvFreq(config_.rope_global_theta, config_.rope_global_factor, config_.head_dim), config_.head_dim});
     h_ = b_.NewValue(config_.hidden_size);
-    b_.Append(ops::EmbedOp{weights_.Table("token_embd.weight"), h_, std::sqrt(static_cast<float>(config_.hidden_size))});
+    b_.Append(
+        ops::EmbedOp{weights_.Table("token_embd.weight"), h_, std::sqrt(static_cast<float>(config_.hidden_size))});
     for (int layer = 0; layer < config_.num_layers; ++layer) {
       Capture(h_);
       Attention(layer);
@@ -41,7 +43,9 @@ class StepBuilder {
   }
 
  private:
-  Weight Matrix(int layer, std::string_view suffix) { return weights_.Matrix(fmt::format("blk.{}.{}.weight", layer, suffix)); }
+  Weight Matrix(int layer, std::string_view suffix) {
+    return weights_.Matrix(fmt::format("blk.{}.{}.weight", layer, suffix));
+  }
   Weight NormWeight(int layer, std::string_view suffix) {
     return weights_.Vector(fmt::format("blk.{}.{}.weight", layer, suffix), config_.norm_offset);
   }
@@ -53,7 +57,8 @@ class StepBuilder {
       int& group = config_.is_full(layer) ? full : sliding;
       if (group < 0) {
         group = static_cast<int>(groups.size());
-        groups.push_back({0, config_.num_kv_heads, config_.head_dim, config_.is_full(layer) ? 0 : config_.sliding_window});
+        groups.push_back(
+            {0, config_.num_kv_heads, config_.head_dim, config_.is_full(layer) ? 0 : config_.sliding_window});
       }
       slots_.push_back({group, groups[group].num_layers++});
     }
@@ -66,12 +71,14 @@ class StepBuilder {
   }
 
   void Attention(int layer) {
-    const int64_t q_width = int64_t{config_.num_heads} * config_.head_dim, kv_width = int64_t{config_.num_kv_heads} * config_.head_dim;
+    const int64_t q_width = int64_t{config_.num_heads} * config_.head_dim,
+                  kv_width = int64_t{config_.num_kv_heads} * config_.head_dim;
     const int rope = config_.is_full(layer) ? global_rope_ : local_rope_;
     Value a = Norm(h_, NormWeight(layer, "attn_norm"));
     const Value k = b_.NewValue(kv_width), v = b_.NewValue(kv_width);
     b_.Append(ops::ProjectOp{a, {{Matrix(layer, "attn_k"), k}, {Matrix(layer, "attn_v"), v}}});
-    b_.Append(ops::HeadNormRopeOp{k, NormWeight(layer, "attn_k_norm"), true, rope, config_.num_kv_heads, config_.head_dim, config_.rms_eps});
+    b_.Append(ops::HeadNormRopeOp{k, NormWeight(layer, "attn_k_norm"), true, rope, config_.num_kv_heads,
+                                  config_.head_dim, config_.rms_eps});
     b_.Append(ops::KvWriteOp{k, v, slots_[layer]});
     if (layer == config_.num_layers - 1) {  // only K and V of the last layer need every row
       a = Keep(a);
@@ -79,7 +86,8 @@ class StepBuilder {
     }
     const Value q = b_.NewValue(q_width, b_.spec(a).rows);
     b_.Append(ops::ProjectOp{a, {{Matrix(layer, "attn_q"), q}}});
-    b_.Append(ops::HeadNormRopeOp{q, NormWeight(layer, "attn_q_norm"), true, rope, config_.num_heads, config_.head_dim, config_.rms_eps});
+    b_.Append(ops::HeadNormRopeOp{q, NormWeight(layer, "attn_q_norm"), true, rope, config_.num_heads, config_.head_dim,
+                                  config_.rms_eps});
     const Value o = b_.NewValue(q_width, b_.spec(a).rows);
     const float scale = static_cast<float>(1.0 / std::sqrt(config_.query_scalar));
     b_.Append(ops::AttentionOp{q, o, slots_[layer], config_.num_heads, scale});
@@ -110,8 +118,8 @@ class StepBuilder {
     ops::Program& program = b_.program();
     program.vocab_size = tensors_.Find("token_embd.weight")->shape[0];
     program.hidden = b_.NewValue(config_.hidden_size, RowGroup::kKept, true);
-    b_.Append(ops::RmsNormOp{h_, program.hidden, weights_.Vector("output_norm.weight", config_.norm_offset), config_.hidden_size,
-                             config_.rms_eps});
+    b_.Append(ops::RmsNormOp{h_, program.hidden, weights_.Vector("output_norm.weight", config_.norm_offset),
+                             config_.hidden_size, config_.rms_eps});
     Capture(program.hidden);
     program.logits = b_.NewValue(program.vocab_size, RowGroup::kKept, true);
     const char* head = weights_.Has("output.weight") ? "output.weight" : "token_embd.weight";
@@ -138,7 +146,8 @@ class StepBuilder {
 
 class Gemma3Decoder final : public Decoder {
  public:
-  Gemma3Decoder(const Gemma3Config& config, const TensorTable& tensors, int64_t vocab_size) : config_(config), tensors_(tensors) {
+  Gemma3Decoder(const Gemma3Config& config, const TensorTable& tensors, int64_t vocab_size)
+      : config_(config), tensors_(tensors) {
     info_ = {"gemma3", config.num_layers, config.hidden_size, vocab_size, config.context_limit, config.sliding_window};
   }
   const DecoderInfo& info() const override { return info_; }
@@ -157,7 +166,8 @@ class Gemma3Decoder final : public Decoder {
 Result<std::unique_ptr<Decoder>> MakeGemma3(Gemma3Config config, const TensorTable& tensors) {
   const TensorView* embedding = tensors.Find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.rank() != 2) {
-    return Fail(Code::kCorrupt, "the token embedding (token_embd.weight, embed_tokens.weight) is missing or not a matrix");
+    return Fail(Code::kCorrupt,
+                "the token embedding (token_embd.weight, embed_tokens.weight) is missing or not a matrix");
   }
   const int64_t vocab_size = embedding->shape[0];
   if (config.vocab_size != 0 && config.vocab_size > vocab_size) {

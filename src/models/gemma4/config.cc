@@ -29,8 +29,8 @@ Result<std::map<int64_t, LayerOverride>> ReadOverrides(const JsonFields& fields,
     int64_t layer = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), layer);
     if (error != std::errc() || end != key.data() + key.size() || layer < 0 || layer >= num_layers) {
-      return Fail(Code::kCorrupt, "{}: per_layer_config has the key \"{}\", expected a layer from 0 to {}", fields.where(), key,
-                  num_layers - 1);
+      return Fail(Code::kCorrupt, "{}: per_layer_config has the key \"{}\", expected a layer from 0 to {}",
+                  fields.where(), key, num_layers - 1);
     }
     const JsonFields entry(value, fmt::format("{}: per_layer_config \"{}\"", fields.where(), key));
     if (!value.is_object()) return Fail(Code::kCorrupt, "{} is not an object", entry.where());
@@ -61,7 +61,8 @@ Result<RopeConfig> ReadRope(const JsonFields& fields, std::string_view layer_typ
   QUERN_ASSIGN_OR_RETURN(const auto type, entry.String("rope_type"));
   const std::string rope_type = type.value_or("default");
   if (rope_type != "default" && rope_type != "proportional") {
-    return Fail(Code::kUnsupported, "{}: rope_type \"{}\"; this build knows default and proportional", entry.where(), rope_type);
+    return Fail(Code::kUnsupported, "{}: rope_type \"{}\"; this build knows default and proportional", entry.where(),
+                rope_type);
   }
   QUERN_ASSIGN_OR_RETURN(rope.theta, entry.FloatOr("rope_theta", 1, 1e12, default_theta));
   QUERN_ASSIGN_OR_RETURN(rope.factor, entry.FloatOr("factor", 1e-3, 1e6, 1));
@@ -73,7 +74,8 @@ Result<RopeConfig> ReadRope(const JsonFields& fields, std::string_view layer_typ
 // A geometry field with two spellings that must agree.
 Status Agree(std::string_view where, int layer, std::string_view what, int64_t a, std::optional<int64_t> b) {
   if (!b || *b == a) return {};
-  return Fail(Code::kCorrupt, "{}: layer {} has {} {} by the global keys and {} by per_layer_config", where, layer, what, a, *b);
+  return Fail(Code::kCorrupt, "{}: layer {} has {} {} by the global keys and {} by per_layer_config", where, layer,
+              what, a, *b);
 }
 
 }  // namespace
@@ -81,7 +83,8 @@ Status Agree(std::string_view where, int layer, std::string_view what, int64_t a
 Result<Gemma4Config> Gemma4Config::FromJson(const Json& root) {
   const JsonFields outer(root, "config.json");
   QUERN_ASSIGN_OR_RETURN(const Json* nested, outer.Object("text_config"));
-  const JsonFields fields(nested != nullptr ? *nested : root, nested != nullptr ? "config.json: text_config" : "config.json");
+  const JsonFields fields(nested != nullptr ? *nested : root,
+                          nested != nullptr ? "config.json: text_config" : "config.json");
 
   Gemma4Config config;
   QUERN_ASSIGN_OR_RETURN(const int64_t num_layers, fields.NeedInt("num_hidden_layers", 1, kMaxLayers));
@@ -102,7 +105,8 @@ Result<Gemma4Config> Gemma4Config::FromJson(const Json& root) {
   }
   QUERN_ASSIGN_OR_RETURN(const auto activation, fields.String("hidden_activation"));
   if (activation && *activation != "gelu_pytorch_tanh") {
-    return Fail(Code::kUnsupported, "config.json: hidden_activation \"{}\"; Gemma 4 uses gelu_pytorch_tanh", *activation);
+    return Fail(Code::kUnsupported, "config.json: hidden_activation \"{}\"; Gemma 4 uses gelu_pytorch_tanh",
+                *activation);
   }
   QUERN_ASSIGN_OR_RETURN(config.rope_sliding, ReadRope(fields, "sliding_attention", 1e4));
   QUERN_ASSIGN_OR_RETURN(config.rope_full, ReadRope(fields, "full_attention", 1e6));
@@ -112,7 +116,8 @@ Result<Gemma4Config> Gemma4Config::FromJson(const Json& root) {
   QUERN_ASSIGN_OR_RETURN(const auto global_head_dim, fields.Int("global_head_dim", 2, kMaxWidth));
   QUERN_ASSIGN_OR_RETURN(const auto global_kv_heads, fields.Int("num_global_key_value_heads", 1, kMaxWidth));
   QUERN_ASSIGN_OR_RETURN(const auto overrides, ReadOverrides(fields, num_layers));
-  const bool has_overrides = root.contains("per_layer_config") || (nested != nullptr && nested->contains("per_layer_config"));
+  const bool has_overrides =
+      root.contains("per_layer_config") || (nested != nullptr && nested->contains("per_layer_config"));
   QUERN_ASSIGN_OR_RETURN(const auto types, fields.Strings("layer_types"));
   if (!types || static_cast<int64_t>(types->size()) != num_layers) {
     return Fail(Code::kCorrupt, "{}: layer_types has {} entries, expected one for each of {} layers", fields.where(),
@@ -170,7 +175,8 @@ Result<Gemma4Config> Gemma4Config::FromGguf(const format::GgufFile& file) {
     return value.value_or(fallback);
   };
   // Scalar or one entry per layer.
-  const auto per_layer = [&](std::string_view key, int64_t num_layers, int64_t low, int64_t high) -> Result<std::vector<int64_t>> {
+  const auto per_layer = [&](std::string_view key, int64_t num_layers, int64_t low,
+                             int64_t high) -> Result<std::vector<int64_t>> {
     QUERN_ASSIGN_OR_RETURN(const auto values, file.GetInts(key, num_layers));
     if (!values) return Fail(Code::kCorrupt, "metadata {} is missing", key);
     if (static_cast<int64_t>(values->size()) != num_layers) {

@@ -31,17 +31,17 @@ struct RopeConfig {
 };
 
 struct Gemma4Config {
-  int64_t vocab_size = 0;       // V; 0 when the file does not say (GGUF): the embedding decides
-  int hidden_size = 0;          // D
-  int num_heads = 0;            // H
+  int64_t vocab_size = 0;  // V; 0 when the file does not say (GGUF): the embedding decides
+  int hidden_size = 0;     // D
+  int num_heads = 0;       // H
   int64_t context_limit = 0;
-  int sliding_window = 0;       // W: positions visible including the query's own
-  int first_shared_layer = 0;   // layers from here on own no K/V; = number of layers when all do
-  bool k_eq_v = false;          // full layers without v_proj take V from the raw K projection
-  int ple_width = 0;            // P; 0 = no per-layer embeddings
+  int sliding_window = 0;      // W: positions visible including the query's own
+  int first_shared_layer = 0;  // layers from here on own no K/V; = number of layers when all do
+  bool k_eq_v = false;         // full layers without v_proj take V from the raw K projection
+  int ple_width = 0;           // P; 0 = no per-layer embeddings
   float rms_eps = 1e-6f;
-  float final_softcap = 0;      // 0 = none
-  int num_experts = 0;          // E; 0 = dense only
+  float final_softcap = 0;  // 0 = none
+  int num_experts = 0;      // E; 0 = dense only
   int top_k_experts = 0;
   int64_t expert_intermediate = 0;
   RopeConfig rope_sliding, rope_full;

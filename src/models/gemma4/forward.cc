@@ -14,8 +14,8 @@ using ops::RowGroup;
 using ops::Value;
 using ops::Weight;
 
-// Builds one program. Rows: h starts with all token rows; from `trim_layer` on only the kept rows go on, because no later
-// layer writes K/V (shared tail), or because only the last layer's own K/V needed the others.
+// Builds one program. Rows: h starts with all token rows; from `trim_layer` on only the kept rows go on, because no
+// later layer writes K/V (shared tail), or because only the last layer's own K/V needed the others.
 class StepBuilder {
  public:
   StepBuilder(const Gemma4Config& config, const TensorTable& tensors, const BuildOptions& options)
@@ -53,21 +53,23 @@ class StepBuilder {
       }
       const int window = c.type == LayerType::kSliding ? config_.sliding_window : 0;
       std::vector<ops::KvGroupSpec>& specs = b_.program().kv.groups;
-      const auto [found, is_new] = groups.try_emplace({c.num_kv_heads, c.head_dim, window}, static_cast<int>(specs.size()));
+      const auto [found, is_new] =
+          groups.try_emplace({c.num_kv_heads, c.head_dim, window}, static_cast<int>(specs.size()));
       if (is_new) specs.push_back({0, c.num_kv_heads, c.head_dim, window});
       slots_[layer] = {found->second, specs[found->second].num_layers++};
     }
     return {};
   }
 
-  // One table per (type, head width). GGUF carries the rotated span of full layers in rope_freqs: 1 for a rotated pair, 1e30
-  // for one that passes through.
+  // One table per (type, head width). GGUF carries the rotated span of full layers in rope_freqs: 1 for a rotated pair,
+  // 1e30 for one that passes through.
   Status AddRopes() {
     std::map<std::pair<LayerType, int>, int> known;
     for (const LayerConfig& c : config_.layers) {
       const auto [found, is_new] = known.try_emplace({c.type, c.head_dim}, 0);
       if (is_new) {
-        std::vector<float> inv_freq = RopeInvFreq(c.type == LayerType::kFull ? config_.rope_full : config_.rope_sliding, c.head_dim);
+        std::vector<float> inv_freq =
+            RopeInvFreq(c.type == LayerType::kFull ? config_.rope_full : config_.rope_sliding, c.head_dim);
         if (c.type == LayerType::kFull) QUERN_TRY(ApplyRopeFactors(c.head_dim, &inv_freq));
         found->second = b_.AddRope({std::move(inv_freq), c.head_dim});
       }
@@ -108,9 +110,11 @@ class StepBuilder {
     const int64_t width = int64_t{config_.num_layers()} * config_.ple_width;
     const Value table = b_.NewValue(width);
     ple_ = b_.NewValue(width);
-    b_.Append(ops::EmbedOp{weights_.Table("per_layer_token_embd.weight"), table, std::sqrt(static_cast<float>(config_.ple_width))});
+    b_.Append(ops::EmbedOp{weights_.Table("per_layer_token_embd.weight"), table,
+                           std::sqrt(static_cast<float>(config_.ple_width))});
     b_.Append(ops::ProjectOp{h_, {{weights_.Matrix("per_layer_model_proj.weight"), ple_}}, 1.0f / root_d});
-    b_.Append(ops::RmsNormOp{ple_, ple_, weights_.Vector("per_layer_proj_norm.weight"), config_.ple_width, config_.rms_eps});
+    b_.Append(
+        ops::RmsNormOp{ple_, ple_, weights_.Vector("per_layer_proj_norm.weight"), config_.ple_width, config_.rms_eps});
     b_.Append(ops::AddOp{ple_, table, ple_, std::sqrt(0.5f)});
   }
 
@@ -249,7 +253,8 @@ class StepBuilder {
     const TensorView* embedding = tensors_.Find("token_embd.weight");
     program.vocab_size = embedding != nullptr ? embedding->shape[0] : 0;
     program.hidden = b_.NewValue(config_.hidden_size, RowGroup::kKept, true);
-    b_.Append(ops::RmsNormOp{h_, program.hidden, weights_.Vector("output_norm.weight"), config_.hidden_size, config_.rms_eps});
+    b_.Append(ops::RmsNormOp{h_, program.hidden, weights_.Vector("output_norm.weight"), config_.hidden_size,
+                             config_.rms_eps});
     Capture(program.hidden);
     program.logits = b_.NewValue(program.vocab_size, RowGroup::kKept, true);
     b_.Append(ops::ProjectOp{program.hidden, {{weights_.Matrix(head), program.logits}}});
@@ -303,7 +308,8 @@ class Gemma4Decoder final : public Decoder {
 Result<std::unique_ptr<Decoder>> MakeGemma4(Gemma4Config config, const TensorTable& tensors) {
   const TensorView* embedding = tensors.Find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.rank() != 2) {
-    return Fail(Code::kCorrupt, "the token embedding (token_embd.weight, embed_tokens.weight) is missing or not a matrix");
+    return Fail(Code::kCorrupt,
+                "the token embedding (token_embd.weight, embed_tokens.weight) is missing or not a matrix");
   }
   const int64_t vocab_size = embedding->shape[0];
   if (config.vocab_size != 0 && config.vocab_size != vocab_size) {

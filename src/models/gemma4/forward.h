@@ -1,7 +1,7 @@
 // The Gemma 4 text decoder as a step program: dense, with per-layer embeddings, shared K/V layers, and with experts.
 //
-// Source of the mathematics: transformers models/gemma4/modeling_gemma4.py and llama.cpp src/models/gemma4.cpp; the file
-// docs/models/gemma4.md states every formula in our notation.
+// Source of the mathematics: transformers models/gemma4/modeling_gemma4.py and llama.cpp src/models/gemma4.cpp; the
+// file docs/models/gemma4.md states every formula in our notation.
 #pragma once
 
 #include <memory>

@@ -15,8 +15,8 @@ Result<int> HeadDimOf(const Gemma4Config& config, LayerType type, int fallback) 
   for (const LayerConfig& layer : config.layers) {
     if (layer.type != type) continue;
     if (found && *found != layer.head_dim) {
-      return Fail(Code::kUnsupported, "layers of one type have head widths {} and {}; GGUF has one key for them", *found,
-                  layer.head_dim);
+      return Fail(Code::kUnsupported, "layers of one type have head widths {} and {}; GGUF has one key for them",
+                  *found, layer.head_dim);
     }
     found = layer.head_dim;
   }
@@ -24,8 +24,8 @@ Result<int> HeadDimOf(const Gemma4Config& config, LayerType type, int fallback) 
 }
 
 // A scalar when all layers agree, else one entry per layer.
-void SetScalarOrArray(std::string_view key, const Gemma4Config& config, const std::function<int64_t(const LayerConfig&)>& of,
-                      format::GgufWriter* writer) {
+void SetScalarOrArray(std::string_view key, const Gemma4Config& config,
+                      const std::function<int64_t(const LayerConfig&)>& of, format::GgufWriter* writer) {
   std::vector<int32_t> values;
   for (const LayerConfig& layer : config.layers) values.push_back(static_cast<int32_t>(of(layer)));
   const bool all_equal = std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end();
@@ -49,14 +49,18 @@ Status WriteGgufMetadata(const Gemma4Config& config, format::GgufWriter* writer)
   const int any_dim = config.layers.front().head_dim;
   QUERN_ASSIGN_OR_RETURN(const int full_dim, HeadDimOf(config, LayerType::kFull, any_dim));
   QUERN_ASSIGN_OR_RETURN(const int sliding_dim, HeadDimOf(config, LayerType::kSliding, any_dim));
-  const auto set_int = [&](std::string_view key, int64_t value) { writer->SetUint32(key, static_cast<uint32_t>(value)); };
+  const auto set_int = [&](std::string_view key, int64_t value) {
+    writer->SetUint32(key, static_cast<uint32_t>(value));
+  };
 
   set_int("gemma4.block_count", config.num_layers());
   set_int("gemma4.context_length", config.context_limit);
   set_int("gemma4.embedding_length", config.hidden_size);
-  SetScalarOrArray("gemma4.feed_forward_length", config, [](const LayerConfig& layer) { return layer.intermediate; }, writer);
+  SetScalarOrArray(
+      "gemma4.feed_forward_length", config, [](const LayerConfig& layer) { return layer.intermediate; }, writer);
   set_int("gemma4.attention.head_count", config.num_heads);
-  SetScalarOrArray("gemma4.attention.head_count_kv", config, [](const LayerConfig& layer) { return layer.num_kv_heads; }, writer);
+  SetScalarOrArray(
+      "gemma4.attention.head_count_kv", config, [](const LayerConfig& layer) { return layer.num_kv_heads; }, writer);
   writer->SetFloat32("gemma4.rope.freq_base", static_cast<float>(config.rope_full.theta));
   writer->SetFloat32("gemma4.rope.freq_base_swa", static_cast<float>(config.rope_sliding.theta));
   writer->SetFloat32("gemma4.attention.layer_norm_rms_epsilon", config.rms_eps);
@@ -101,7 +105,8 @@ Status TakeRotatedSpan(const TensorView& rope_freqs, Gemma4Config* config) {
   const auto rotated = std::ranges::find_if(factors, [](float factor) { return factor != 1.0f; });
   const bool rest_passes = std::all_of(rotated, factors.end(), [](float factor) { return factor >= 1e20f; });
   if (!rest_passes) {
-    return Fail(Code::kUnsupported, "rope_freqs.weight holds factors other than 1 and 1e30, which config.json cannot say");
+    return Fail(Code::kUnsupported,
+                "rope_freqs.weight holds factors other than 1 and 1e30, which config.json cannot say");
   }
   config->rope_full.partial_rotary_factor = static_cast<double>(rotated - factors.begin()) / static_cast<double>(pairs);
   return {};

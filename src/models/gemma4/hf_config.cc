@@ -18,8 +18,8 @@ Result<bool> IsDoubleWide(const Gemma4Config& config) {
   for (int i = 0; i < config.num_layers(); ++i) {
     const int64_t expected = is_double && i >= config.first_shared_layer ? 2 * width : width;
     if (config.layers[i].intermediate != expected) {
-      return Fail(Code::kUnsupported, "layer {} is {} wide, but config.json can only say {}", i, config.layers[i].intermediate,
-                  expected);
+      return Fail(Code::kUnsupported, "layer {} is {} wide, but config.json can only say {}", i,
+                  config.layers[i].intermediate, expected);
     }
   }
   return is_double;
@@ -42,8 +42,8 @@ Result<OrderedJson> ToHfConfig(const Gemma4Config& config, int64_t vocab_size) {
   const LayerConfig* sliding = FirstOf(config, LayerType::kSliding);
   const LayerConfig& base = sliding != nullptr ? *sliding : *full;
   if (full != nullptr && !config.k_eq_v && full->num_kv_heads != base.num_kv_heads) {
-    return Fail(Code::kUnsupported, "full layers have {} K/V heads and sliding ones {}, but own V projections", full->num_kv_heads,
-                base.num_kv_heads);
+    return Fail(Code::kUnsupported, "full layers have {} K/V heads and sliding ones {}, but own V projections",
+                full->num_kv_heads, base.num_kv_heads);
   }
   OrderedJson json;
   json["architectures"] = {"Gemma4ForCausalLM"};
@@ -55,7 +55,8 @@ Result<OrderedJson> ToHfConfig(const Gemma4Config& config, int64_t vocab_size) {
   json["num_key_value_heads"] = base.num_kv_heads;
   json["head_dim"] = base.head_dim;
   if (full != nullptr) json["global_head_dim"] = full->head_dim;
-  json["num_global_key_value_heads"] = full != nullptr && config.k_eq_v ? OrderedJson(full->num_kv_heads) : OrderedJson();
+  json["num_global_key_value_heads"] =
+      full != nullptr && config.k_eq_v ? OrderedJson(full->num_kv_heads) : OrderedJson();
   json["attention_k_eq_v"] = config.k_eq_v;
   json["attention_bias"] = false;
   json["intermediate_size"] = config.layers.front().intermediate;

@@ -7,8 +7,8 @@
 
 namespace quern::models::gemma4 {
 
-// In the spelling of the published files (global_head_dim, num_global_key_value_heads). Unsupported for a configuration that
-// these fields cannot express.
+// In the spelling of the published files (global_head_dim, num_global_key_value_heads). Unsupported for a configuration
+// that these fields cannot express.
 Result<OrderedJson> ToHfConfig(const Gemma4Config& config, int64_t vocab_size);
 
 }  // namespace quern::models::gemma4

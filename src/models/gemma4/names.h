@@ -5,8 +5,8 @@
 
 namespace quern::models::gemma4 {
 
-// "model.language_model.layers.3.self_attn.q_proj.weight" is "blk.3.attn_q.weight". Tensors that the text model does not use
-// (towers, rotary buffers, clipping bounds) are not in the table.
+// "model.language_model.layers.3.self_attn.q_proj.weight" is "blk.3.attn_q.weight". Tensors that the text model does
+// not use (towers, rotary buffers, clipping bounds) are not in the table.
 NameTable Names();
 
 }  // namespace quern::models::gemma4

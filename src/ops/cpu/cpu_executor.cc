@@ -44,8 +44,8 @@ Status CpuExecutor::PrepareWeight(size_t index, int64_t* done, int64_t total) {
     weight_bytes_ += static_cast<int64_t>(prepared.vector.size() * sizeof(float));
   } else if (spec.use != WeightUse::kTable) {
     if (spec.view.shape.rank() == 3 && spec.view.shape[1] % kPanelRows != 0) {
-      return Fail(Code::kUnsupported, "experts of {} outputs; the CPU products need a multiple of {}", spec.view.shape[1],
-                  kPanelRows);
+      return Fail(Code::kUnsupported, "experts of {} outputs; the CPU products need a multiple of {}",
+                  spec.view.shape[1], kPanelRows);
     }
     QUERN_ASSIGN_OR_RETURN(prepared.matrix, PackMatrix(spec.view, device_.team()));
     prepared.kernel = &FindMatmul(spec.view.dtype, device_.isa(), options_.numerics);
@@ -174,8 +174,8 @@ std::vector<RouteRow> CpuExecutor::Routes() const {
 
 namespace quern::ops {
 
-Result<std::unique_ptr<Executor>> MakeCpuExecutor(std::shared_ptr<const Program> program, device::cpu::CpuDevice& device,
-                                                  const ExecutorOptions& options) {
+Result<std::unique_ptr<Executor>> MakeCpuExecutor(std::shared_ptr<const Program> program,
+                                                  device::cpu::CpuDevice& device, const ExecutorOptions& options) {
   auto executor = std::make_unique<cpu::CpuExecutor>(std::move(program), device, options);
   QUERN_TRY(executor->Prepare());
   return std::unique_ptr<Executor>(std::move(executor));

@@ -61,9 +61,7 @@ class CpuExecutor final : public Executor {
   int64_t NumRows(Value value) const { return NumRows(program_->values[value.id].rows); }
   int64_t Width(Value value) const { return program_->values[value.id].width; }
   float* Data(Value value) { return arena_.as<float>().data() + plan_.offset_floats[value.id]; }
-  const float* VectorOf(Weight weight) const {
-    return weight.valid() ? prepared_[weight.id].vector.data() : nullptr;
-  }
+  const float* VectorOf(Weight weight) const { return weight.valid() ? prepared_[weight.id].vector.data() : nullptr; }
   const PreparedWeight& Matrix(Weight weight) const { return prepared_[weight.id]; }
 
   // Prepares x [rows, K] in the forms that the given kernels take.
@@ -99,7 +97,7 @@ class CpuExecutor final : public Executor {
 
   device::cpu::HostBuffer arena_;
   ActivationBuffer activations_, expert_activations_;
-  device::cpu::HostBuffer up_;                   // [max rows, widest F] of gated products
+  device::cpu::HostBuffer up_;                      // [max rows, widest F] of gated products
   std::vector<std::vector<float>> thread_scratch_;  // by member: attention
 
   // Mixture of experts, sized for max_rows; empty for dense models.

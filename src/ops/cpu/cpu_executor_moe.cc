@@ -1,6 +1,6 @@
-// Mixture of experts on the CPU: route every row, sort the (row, expert) assignments by expert, run each expert's products on
-// all its rows at once, then add the results up per row in the order of rank, so that a row's sum does not depend on which
-// other rows share the step.
+// Mixture of experts on the CPU: route every row, sort the (row, expert) assignments by expert, run each expert's
+// products on all its rows at once, then add the results up per row in the order of rank, so that a row's sum does not
+// depend on which other rows share the step.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -177,7 +177,8 @@ void CpuExecutor::Do(const KvWriteOp& op) {
       const std::span<const int32_t> pages = inputs_->sequences[inputs_->sequence_of[row]].tables[op.slot.group].pages;
       const int64_t position = inputs_->positions[row];
       const int32_t page = pages[(position / kPageTokens) % static_cast<int64_t>(pages.size())];
-      StoreKvRow(pool, group, op.slot, page, static_cast<int>(position % kPageTokens), k + row * width, v + row * width);
+      StoreKvRow(pool, group, op.slot, page, static_cast<int>(position % kPageTokens), k + row * width,
+                 v + row * width);
     }
   });
 }

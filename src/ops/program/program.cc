@@ -15,39 +15,64 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 }  // namespace
 
 OpUses UsesOf(const Op& op) {
-  return std::visit(
-      Overloaded{
-          [](const EmbedOp& o) { return OpUses{{}, {o.out}}; },
-          [](const KeepRowsOp& o) { return OpUses{{o.in}, {o.out}}; },
-          [](const RmsNormOp& o) { return OpUses{{o.in}, {o.out}}; },
-          [](const NormAddOp& o) { return OpUses{{o.in, o.residual}, {o.residual}}; },
-          [](const ProjectOp& o) {
-            OpUses uses{{o.in}, {}};
-            for (const ProjectOp::Output& output : o.outputs) uses.writes.push_back(output.out);
-            return uses;
-          },
-          [](const GatedProjectOp& o) { return OpUses{{o.in}, {o.out}}; },
-          [](const HeadNormRopeOp& o) { return OpUses{{o.value}, {o.value}}; },
-          [](const KvWriteOp& o) { return OpUses{{o.k, o.v}, {}}; },
-          [](const AttentionOp& o) { return OpUses{{o.q}, {o.out}}; },
-          [](const GeluMulOp& o) { return OpUses{{o.in, o.other}, {o.out}}; },
-          [](const AddOp& o) { return OpUses{{o.a, o.b}, {o.out}}; },
-          [](const MoeOp& o) { return OpUses{{o.residual, o.in}, {o.out}}; },
-          [](const SoftcapOp& o) { return OpUses{{o.value}, {o.value}}; },
-          [](const CopyOp& o) { return OpUses{{o.in}, {o.out}}; },
-      },
-      op);
+  return std::visit(Overloaded{
+                        [](const EmbedOp& o) {
+                          return OpUses{{}, {o.out}};
+                        },
+                        [](const KeepRowsOp& o) {
+                          return OpUses{{o.in}, {o.out}};
+                        },
+                        [](const RmsNormOp& o) {
+                          return OpUses{{o.in}, {o.out}};
+                        },
+                        [](const NormAddOp& o) {
+                          return OpUses{{o.in, o.residual}, {o.residual}};
+                        },
+                        [](const ProjectOp& o) {
+                          OpUses uses{{o.in}, {}};
+                          for (const ProjectOp::Output& output : o.outputs) uses.writes.push_back(output.out);
+                          return uses;
+                        },
+                        [](const GatedProjectOp& o) {
+                          return OpUses{{o.in}, {o.out}};
+                        },
+                        [](const HeadNormRopeOp& o) {
+                          return OpUses{{o.value}, {o.value}};
+                        },
+                        [](const KvWriteOp& o) {
+                          return OpUses{{o.k, o.v}, {}};
+                        },
+                        [](const AttentionOp& o) {
+                          return OpUses{{o.q}, {o.out}};
+                        },
+                        [](const GeluMulOp& o) {
+                          return OpUses{{o.in, o.other}, {o.out}};
+                        },
+                        [](const AddOp& o) {
+                          return OpUses{{o.a, o.b}, {o.out}};
+                        },
+                        [](const MoeOp& o) {
+                          return OpUses{{o.residual, o.in}, {o.out}};
+                        },
+                        [](const SoftcapOp& o) {
+                          return OpUses{{o.value}, {o.value}};
+                        },
+                        [](const CopyOp& o) {
+                          return OpUses{{o.in}, {o.out}};
+                        },
+                    },
+                    op);
 }
 
 std::string_view NameOf(const Op& op) {
-  constexpr std::string_view kNames[] = {"embed",    "keep_rows", "rms_norm",  "norm_add", "project", "gated_project", "head_norm_rope",
-                                         "kv_write", "attention", "gelu_mul", "add",      "moe",     "softcap",       "copy"};
+  constexpr std::string_view kNames[] = {
+      "embed",    "keep_rows", "rms_norm", "norm_add", "project", "gated_project", "head_norm_rope",
+      "kv_write", "attention", "gelu_mul", "add",      "moe",     "softcap",       "copy"};
   static_assert(std::size(kNames) == std::variant_size_v<Op>);
   return kNames[op.index()];
 }
 
-Weight ProgramBuilder::AddWeight(std::string_view name, const TensorView& view, WeightUse use,
-                                 float vector_offset) {
+Weight ProgramBuilder::AddWeight(std::string_view name, const TensorView& view, WeightUse use, float vector_offset) {
   for (size_t i = 0; i < program_.weights.size(); ++i) {
     WeightSpec& known = program_.weights[i];
     if (known.name != name) continue;
@@ -169,7 +194,8 @@ class Checker {
       QUERN_TRY(ExpectShape(o.up, {experts, f, d}));
     }
     if (o.top_k < 1 || o.top_k > experts) {
-      return Fail(Code::kCorrupt, "{} experts per token of {} experts in tensor {}", o.top_k, experts, Spec(o.router).name);
+      return Fail(Code::kCorrupt, "{} experts per token of {} experts in tensor {}", o.top_k, experts,
+                  Spec(o.router).name);
     }
     return {};
   }

@@ -1,5 +1,6 @@
 // Program: one forward step as a flat list of operations over values and weights. A model builds it once; executors of
-// every backend run it again and again on new inputs. A step is a program, not a call tree: nothing in it needs the host.
+// every backend run it again and again on new inputs. A step is a program, not a call tree: nothing in it needs the
+// host.
 //
 // Values are f32 matrices [rows, width]. A value belongs to a row group: all T token rows of the step, or only the kept
 // rows, whose logits somebody wants. A step without kept rows skips every operation on kept values: that is how prefill
@@ -41,9 +42,9 @@ struct ValueSpec {
 
 // How a weight is used; decides how a backend prepares it.
 enum class WeightUse : uint8_t {
-  kVector,  // norm weights and scales: read as f32
-  kMatrix,  // [N, K] or [E, N, K], operand of a product
-  kTable,   // rows are gathered, never multiplied; stays where the file is
+  kVector,          // norm weights and scales: read as f32
+  kMatrix,          // [N, K] or [E, N, K], operand of a product
+  kTable,           // rows are gathered, never multiplied; stays where the file is
   kTableAndMatrix,  // the tied embedding: gathered by id and multiplied as the head
 };
 
@@ -75,7 +76,8 @@ struct KeepRowsOp {
   int64_t begin = 0;
 };
 
-// Per group of `group_width` columns: out = in * (mean(in^2) + eps)^(-1/2) * weight (weight absent: 1). In place allowed.
+// Per group of `group_width` columns: out = in * (mean(in^2) + eps)^(-1/2) * weight (weight absent: 1). In place
+// allowed.
 struct RmsNormOp {
   Value in, out;
   Weight weight;  // [group_width] or invalid
@@ -88,7 +90,7 @@ struct NormAddOp {
   Value in, residual;
   Weight weight;  // [width]
   float eps = 0;
-  Weight scale;   // [1] or invalid (1): layer_scalar on the layer's last sublayer
+  Weight scale;  // [1] or invalid (1): layer_scalar on the layer's last sublayer
 };
 
 // For each output: out = in * W^T * scale; outputs share the input (q, k and v), so activations are prepared once.
@@ -104,17 +106,17 @@ struct ProjectOp {
 
 // out = gelu_tanh(in * Wg^T) * (in * Wu^T), elementwise product.
 struct GatedProjectOp {
-  Value in;            // [rows, K]
-  Weight gate, up;     // [F, K] each
-  Value out;           // [rows, F]
+  Value in;         // [rows, K]
+  Weight gate, up;  // [F, K] each
+  Value out;        // [rows, F]
 };
 
 // value[:, h, :] = rope(norm_w(value[:, h, :])) in place; norm and rotation each optional.
 struct HeadNormRopeOp {
-  Value value;        // [rows, heads * head_dim]
-  Weight norm;        // [head_dim]; invalid with normalize=true: weightless
+  Value value;  // [rows, heads * head_dim]
+  Weight norm;  // [head_dim]; invalid with normalize=true: weightless
   bool normalize = true;
-  int rope = -1;      // index into Program::ropes, or -1
+  int rope = -1;  // index into Program::ropes, or -1
   int num_heads = 0;
   int head_dim = 0;
   float eps = 0;
@@ -148,19 +150,19 @@ struct AddOp {
   float scale = 1;
 };
 
-// Mixture of experts. Router: z = rms(residual) * scale_vector * D^(-1/2); P = softmax(Wr z); the top_k largest (ties: the
-// lower index), renormalised, times per_expert_scale. f32 end to end.
-// Experts: out = sum_j w_j * Wdown_j (gelu_tanh(Wg_j x) * (Wu_j x)), in increasing order of j's rank.
+// Mixture of experts. Router: z = rms(residual) * scale_vector * D^(-1/2); P = softmax(Wr z); the top_k largest (ties:
+// the lower index), renormalised, times per_expert_scale. f32 end to end. Experts: out = sum_j w_j * Wdown_j
+// (gelu_tanh(Wg_j x) * (Wu_j x)), in increasing order of j's rank.
 struct MoeOp {
-  Value residual;          // [rows, D]: the router's input
-  Value in;                // [rows, D]: the experts' input
-  Value out;               // [rows, D]
-  Weight router;           // [E, D] F32
-  Weight router_scale;     // [D]
-  Weight per_expert_scale; // [E]
-  Weight gate_up;          // [E, 2F, D], gate first; or invalid, with the two below
-  Weight gate, up;         // [E, F, D]
-  Weight down;             // [E, D, F]
+  Value residual;           // [rows, D]: the router's input
+  Value in;                 // [rows, D]: the experts' input
+  Value out;                // [rows, D]
+  Weight router;            // [E, D] F32
+  Weight router_scale;      // [D]
+  Weight per_expert_scale;  // [E]
+  Weight gate_up;           // [E, 2F, D], gate first; or invalid, with the two below
+  Weight gate, up;          // [E, F, D]
+  Weight down;              // [E, D, F]
   int top_k = 0;
   float eps = 0;
 };
@@ -185,8 +187,8 @@ struct Program {
   std::vector<RopeSpec> ropes;
   std::vector<Op> ops;
   KvSpec kv;
-  Value logits;       // [kept rows, V], after softcap
-  Value hidden;       // [kept rows, D], after the final norm: the head's input
+  Value logits;                 // [kept rows, V], after softcap
+  Value hidden;                 // [kept rows, D], after the final norm: the head's input
   std::vector<Value> captures;  // with BuildOptions::capture_hidden: input of every layer, then the final norm's output
   int64_t vocab_size = 0;
 };

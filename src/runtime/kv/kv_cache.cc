@@ -39,7 +39,8 @@ int64_t KvCache::NumBytes(const ops::KvSpec& spec, const KvCacheOptions& options
 }
 
 KvCache::KvCache(const ops::KvSpec& spec, const KvCacheOptions& options) : options_(options) {
-  for (const ops::KvGroupSpec& group : spec.groups) groups_.push_back({group, RingPages(group, options), {}, {}, {}, {}});
+  for (const ops::KvGroupSpec& group : spec.groups)
+    groups_.push_back({group, RingPages(group, options), {}, {}, {}, {}});
 }
 
 Result<std::unique_ptr<KvCache>> KvCache::Create(const ops::KvSpec& spec, const KvCacheOptions& options) {
@@ -68,7 +69,8 @@ Result<KvSequence> KvCache::NewSequence() {
 }
 
 int32_t KvCache::TakePage(int group) {
-  // Cannot run out: the pool has a full table for each of max_sequences sequences, and shared pages only leave more over.
+  // Cannot run out: the pool has a full table for each of max_sequences sequences, and shared pages only leave more
+  // over.
   std::vector<int32_t>& free_pages = groups_[group].free_pages;
   QUERN_CHECK(!free_pages.empty());
   const int32_t page = free_pages.back();

@@ -1,9 +1,9 @@
 // KvCache: the page pools of one model, one per layer group, and the sequences that hold pages in them.
 //
-// Pages of 64 tokens are reference-counted and copied on write: forking a sequence copies nothing. Full groups keep every page
-// of a sequence; windowed groups keep a ring of ceil((W - 1 + step rows) / 64) + 1 pages, enough that the earliest query of a
-// step still sees its whole window after the step's own rows are written. docs/kv.md tells the whole story.
-// Not thread-safe: one thread at a time (the engine's step lock).
+// Pages of 64 tokens are reference-counted and copied on write: forking a sequence copies nothing. Full groups keep
+// every page of a sequence; windowed groups keep a ring of ceil((W - 1 + step rows) / 64) + 1 pages, enough that the
+// earliest query of a step still sees its whole window after the step's own rows are written. docs/kv.md tells the
+// whole story. Not thread-safe: one thread at a time (the engine's step lock).
 #pragma once
 
 #include <cstdint>
@@ -47,9 +47,9 @@ class KvCache {
   friend class KvSequence;
   struct Group {
     ops::KvGroupSpec spec;
-    int64_t ring_pages = 0;            // entries of a windowed table; 0: full
-    std::vector<int32_t> references;   // by page
-    std::vector<int32_t> free_pages;   // last one is taken next
+    int64_t ring_pages = 0;           // entries of a windowed table; 0: full
+    std::vector<int32_t> references;  // by page
+    std::vector<int32_t> free_pages;  // last one is taken next
     device::cpu::HostBuffer k, v;
   };
 

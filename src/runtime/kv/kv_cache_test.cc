@@ -1,4 +1,5 @@
-// What the page pool must hold: tables that always cover what a query may see, copies on write, rollback, and no page lost.
+// What the page pool must hold: tables that always cover what a query may see, copies on write, rollback, and no page
+// lost.
 #include "runtime/kv/kv_cache.h"
 
 #include <map>
@@ -31,7 +32,8 @@ float* Row(KvCache& cache, const KvSequence& sequence, int group, int64_t positi
   const int32_t page = pages[(position / ops::kPageTokens) % static_cast<int64_t>(pages.size())];
   EXPECT_GE(page, 0);
   const int64_t heads = group == 0 ? 1 : 2;
-  return reinterpret_cast<float*>(cache.pools()[group].k) + (page * heads * ops::kPageTokens + position % ops::kPageTokens) * 8;
+  return reinterpret_cast<float*>(cache.pools()[group].k) +
+         (page * heads * ops::kPageTokens + position % ops::kPageTokens) * 8;
 }
 
 void Append(KvCache& cache, KvSequence* sequence, int64_t rows, float tag) {
@@ -39,7 +41,8 @@ void Append(KvCache& cache, KvSequence* sequence, int64_t rows, float tag) {
     const int64_t n = std::min<int64_t>(rows, kStepRows);
     ASSERT_TRUE(sequence->Reserve(n).has_value());
     for (int64_t i = 0; i < n; ++i) {
-      for (int group = 0; group < 2; ++group) *Row(cache, *sequence, group, sequence->length() + i) = tag + static_cast<float>(sequence->length() + i);
+      for (int group = 0; group < 2; ++group)
+        *Row(cache, *sequence, group, sequence->length() + i) = tag + static_cast<float>(sequence->length() + i);
     }
     sequence->Advance(n);
     rows -= n;
@@ -87,13 +90,15 @@ TEST(KvCache, GoesBackOnlyWhereTheWindowIsStillHeld) {
   EXPECT_TRUE(sequence->CanTruncate(600));
   EXPECT_FALSE(sequence->CanTruncate(601));
   EXPECT_FALSE(sequence->CanTruncate(200)) << "position 101 to 199 of the sliding layers are gone";
-  EXPECT_FALSE(sequence->CanTruncate(0)) << "cannot be known to be wanted: starting over is Truncate(0), always allowed";
+  EXPECT_FALSE(sequence->CanTruncate(0))
+      << "cannot be known to be wanted: starting over is Truncate(0), always allowed";
   int64_t lowest = 600;
   while (sequence->CanTruncate(lowest - 1)) --lowest;
   EXPECT_LT(lowest, 600);
   sequence->Truncate(lowest);
   EXPECT_EQ(sequence->length(), lowest);
-  for (int64_t p = lowest - kWindow + 1; p < lowest; ++p) EXPECT_EQ(*Row(*cache, *sequence, 1, p), static_cast<float>(p));
+  for (int64_t p = lowest - kWindow + 1; p < lowest; ++p)
+    EXPECT_EQ(*Row(*cache, *sequence, 1, p), static_cast<float>(p));
   Append(*cache, &*sequence, 200, 5000);
   EXPECT_EQ(*Row(*cache, *sequence, 1, lowest), 5000 + static_cast<float>(lowest));
 }
@@ -158,7 +163,8 @@ TEST(KvCache, RandomOperationsLoseNothing) {
       const int64_t n = each.sequence.length();
       ASSERT_EQ(n, static_cast<int64_t>(each.rows.size()));
       for (int64_t p = 0; p < n; ++p) ASSERT_EQ(*Row(*cache, each.sequence, 0, p), each.rows[p]);
-      for (int64_t p = std::max<int64_t>(0, n - kWindow + 1); p < n; ++p) ASSERT_EQ(*Row(*cache, each.sequence, 1, p), each.rows[p]);
+      for (int64_t p = std::max<int64_t>(0, n - kWindow + 1); p < n; ++p)
+        ASSERT_EQ(*Row(*cache, each.sequence, 1, p), each.rows[p]);
     }
   }
   alive.clear();

@@ -47,11 +47,13 @@ void Sampler::EditLogits() {
   };
   if (params_.repeat_penalty != 1.0f) {
     for (const auto& [id, count] : seen_) {
-      if (float* logit = at(id)) *logit = *logit > 0 ? *logit / params_.repeat_penalty : *logit * params_.repeat_penalty;
+      if (float* logit = at(id))
+        *logit = *logit > 0 ? *logit / params_.repeat_penalty : *logit * params_.repeat_penalty;
     }
   }
   for (const auto& [id, count] : generated_) {
-    if (float* logit = at(id)) *logit -= params_.presence_penalty + params_.frequency_penalty * static_cast<float>(count);
+    if (float* logit = at(id))
+      *logit -= params_.presence_penalty + params_.frequency_penalty * static_cast<float>(count);
   }
   for (const auto& [id, bias] : params_.logit_bias) {
     if (float* logit = at(id)) *logit += bias;
@@ -84,7 +86,9 @@ Result<int32_t> Sampler::Sample(std::span<const float> logits) {
 }
 
 int32_t Sampler::SampleFiltered(std::span<const float> logits) {
-  const auto better = [](const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; };
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  };
   candidates_.clear();
   for (size_t i = 0; i < logits.size(); ++i) {
     if (logits[i] != kNever) candidates_.push_back({logits[i] / params_.temperature, static_cast<int32_t>(i)});
@@ -102,7 +106,8 @@ int32_t Sampler::SampleFiltered(std::span<const float> logits) {
   size_t kept = candidates_.size();
   if (params_.top_p < 1.0f) {
     double before = 0;
-    for (kept = 0; kept < candidates_.size() && (kept == 0 || before < params_.top_p * sum); ++kept) before += probabilities_[kept];
+    for (kept = 0; kept < candidates_.size() && (kept == 0 || before < params_.top_p * sum); ++kept)
+      before += probabilities_[kept];
   }
   if (params_.min_p > 0.0f) {
     // The best token's unnormalised probability is 1.
@@ -128,8 +133,9 @@ Logprobs ComputeLogprobs(std::span<const float> logits, int32_t id, int num_top)
   std::vector<int32_t> order(logits.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
   const size_t count = std::min<size_t>(num_top, order.size());
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count),
-                            [&](int32_t a, int32_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count), [&](int32_t a, int32_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  });
   for (size_t i = 0; i < count; ++i) result.top.emplace_back(order[i], static_cast<float>(logits[order[i]] - log_sum));
   return result;
 }

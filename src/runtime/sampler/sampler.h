@@ -1,10 +1,10 @@
 // Sampler: one row of logits to one token.
 //
-// Order of the filters, everywhere the same: penalties and logit bias, suppressed tokens, temperature, top-k, top-p, min-p. Ties
-// go to the lower id; at least one token survives. Definitions: repeat penalty as in arXiv 1909.05858 over all tokens seen
-// (prompt included); presence and frequency penalties as in the OpenAI API, over generated tokens; top-p keeps the most
-// probable tokens until their mass reaches p; min-p keeps tokens at least min_p times as probable as the best.
-// One per stream, one thread.
+// Order of the filters, everywhere the same: penalties and logit bias, suppressed tokens, temperature, top-k, top-p,
+// min-p. Ties go to the lower id; at least one token survives. Definitions: repeat penalty as in arXiv 1909.05858 over
+// all tokens seen (prompt included); presence and frequency penalties as in the OpenAI API, over generated tokens;
+// top-p keeps the most probable tokens until their mass reaches p; min-p keeps tokens at least min_p times as probable
+// as the best. One per stream, one thread.
 #pragma once
 
 #include <cstdint>

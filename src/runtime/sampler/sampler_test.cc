@@ -1,4 +1,5 @@
-// Filters in their order, ties, penalties, determinism, the distribution itself, and refusal of numbers that are not finite.
+// Filters in their order, ties, penalties, determinism, the distribution itself, and refusal of numbers that are not
+// finite.
 #include "runtime/sampler/sampler.h"
 
 #include <cmath>
@@ -27,8 +28,8 @@ TEST(Sampler, GreedyTakesTheBestAndTheLowerIdOnTies) {
   EXPECT_EQ(Draw(params, {1, 3, 2, 3}, 3), (std::map<int32_t, int>{{1, 3}}));
 }
 
-// Chi-square of 100,000 draws over 6 outcomes: with 5 degrees of freedom a true sampler exceeds 25.7 once in 10,000 seeds; the
-// seed is fixed.
+// Chi-square of 100,000 draws over 6 outcomes: with 5 degrees of freedom a true sampler exceeds 25.7 once in 10,000
+// seeds; the seed is fixed.
 TEST(Sampler, DrawsFromTheSoftmax) {
   const std::vector<float> logits = {0.0f, 1.0f, -1.0f, 0.5f, 2.0f, -0.3f};
   SamplerParams params;

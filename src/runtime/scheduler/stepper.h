@@ -1,7 +1,7 @@
 // Stepper: feeds tokens to a model, chunk by chunk, and hands out the logits that were asked for.
 //
-// It builds the inputs of one step for one sequence. Prompts are cut into chunks of at most max_step_rows rows, and a chunk
-// whose logits nobody wants keeps no rows, so that the program skips its tail. One thread at a time.
+// It builds the inputs of one step for one sequence. Prompts are cut into chunks of at most max_step_rows rows, and a
+// chunk whose logits nobody wants keeps no rows, so that the program skips its tail. One thread at a time.
 #pragma once
 
 #include <atomic>
@@ -22,16 +22,17 @@ class Stepper {
   Stepper(ops::Executor& executor, const ops::Program& program, KvCache& cache, int max_step_rows, int max_kept)
       : executor_(executor), program_(program), cache_(cache), max_step_rows_(max_step_rows), max_kept_(max_kept) {}
 
-  // Appends `ids` to the sequence. `kept`: ascending indices into ids whose logits are wanted; each chunk's kept logits are
-  // passed to on_logits as (index into kept of the first row, rows [n, V]). `cancel` is checked between chunks: Cancelled
-  // leaves the sequence with the chunks that were done (its length tells).
-  // `on_logits` may be empty: then kept must be.
+  // Appends `ids` to the sequence. `kept`: ascending indices into ids whose logits are wanted; each chunk's kept logits
+  // are passed to on_logits as (index into kept of the first row, rows [n, V]). `cancel` is checked between chunks:
+  // Cancelled leaves the sequence with the chunks that were done (its length tells). `on_logits` may be empty: then
+  // kept must be.
   using LogitsFn = std::function<Status(size_t first_kept, std::span<const float> rows)>;
-  Status Append(KvSequence* sequence, std::span<const int32_t> ids, std::span<const int32_t> kept, const std::atomic<bool>* cancel,
-                const LogitsFn& on_logits);
+  Status Append(KvSequence* sequence, std::span<const int32_t> ids, std::span<const int32_t> kept,
+                const std::atomic<bool>* cancel, const LogitsFn& on_logits);
 
   // Appends ids and returns the logits [V] of the last one, valid until the next step.
-  Result<std::span<const float>> AppendForLast(KvSequence* sequence, std::span<const int32_t> ids, const std::atomic<bool>* cancel);
+  Result<std::span<const float>> AppendForLast(KvSequence* sequence, std::span<const int32_t> ids,
+                                               const std::atomic<bool>* cancel);
 
   int64_t num_steps() const { return num_steps_; }
 

@@ -54,8 +54,8 @@ TEST(CachedSequence, ADifferentPromptStartsOver) {
   EXPECT_TRUE(cached->tokens().empty());
 }
 
-// A long answer moves the windows past the end of the prompt; the next prompt repeats the prompt but not the answer (thinking is
-// stripped from history). The snapshot brings the prompt back.
+// A long answer moves the windows past the end of the prompt; the next prompt repeats the prompt but not the answer
+// (thinking is stripped from history). The snapshot brings the prompt back.
 TEST(CachedSequence, TheSnapshotSurvivesALongAnswer) {
   auto cache = MakeCache();
   auto cached = CachedSequence::Create(cache.get());
