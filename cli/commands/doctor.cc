@@ -17,6 +17,8 @@ namespace {
 
 using State = DoctorCheck::State;
 
+constexpr int kNameColumns = 16;
+
 std::string_view NameOf(State state) { return state == State::kOk ? "ok" : state == State::kWarn ? "warn" : "fail"; }
 
 DoctorCheck CheckTerminal(const Terminal& terminal) {
@@ -55,9 +57,9 @@ class Doctor final : public Command {
   Result<ExitCode> Run(Invocation& in) override {
     QUERN_TRY(missing_.Check());
     std::vector<DoctorCheck> checks = RunDoctor(in.config, in.resolve_options());
-    // The stream checks belong to the program; the engine may have checked the configuration it was given, but only the
-    // program knows that it could not be read.
-    std::erase_if(checks, [](const DoctorCheck& check) { return check.name == "configuration"; });
+    // Only the program knows that the configuration could not be read, and which streams it talks to.
+    std::erase_if(checks,
+                  [](const DoctorCheck& check) { return check.name == "configuration" || check.name == "terminal"; });
     checks.push_back(CheckConfig(in));
     checks.push_back(CheckTerminal(in.terminal));
     bool failed = false;
@@ -84,8 +86,8 @@ class Doctor final : public Command {
   static void PrintCheck(Invocation& in, const DoctorCheck& check) {
     const std::string state = FitColumns(NameOf(check.state), 4);
     in.out.Print("{}  {}  {}\n", check.state == State::kFail ? Red(state, in.terminal.color_stdout) : state,
-                 FitColumns(check.name, 14), Visible(check.detail));
-    if (!check.remedy.empty()) in.out.Print("      {}  {}\n", std::string(14, ' '), Visible(check.remedy));
+                 FitColumns(check.name, kNameColumns), Visible(check.detail));
+    if (!check.remedy.empty()) in.out.Print("      {}  {}\n", std::string(kNameColumns, ' '), Visible(check.remedy));
   }
 
   MissingFlags missing_;

@@ -187,6 +187,9 @@ Result<InputLine> LineEditor::Read(std::string_view prompt) {
   state.prompt = Widen(prompt);
   state.line = {};
   const PromptScope scope;
+  // libedit shows the prompt first and leaves the terminal's line mode later: keys that answer the prompt at once would
+  // still be interpreted by the terminal, and Ctrl-D would be lost.
+  el_wset(state.editor, EL_PREP_TERM, 1);
   WriteTerminal(kPasteOn);
   int count = 0;
   const wchar_t* text = el_wgets(state.editor, &count);

@@ -66,14 +66,15 @@ TEST_F(Unicode, MeasuresAndCutsByColumns) {
   EXPECT_EQ(DisplayWidth(FitColumns("日本語です", 6)), 6);
 }
 
-// What a terminal of `columns` shows after the bytes: understands only what TextStream writes.
+// What a terminal of `columns` shows after the bytes: understands only what TextStream writes. Behind the last column
+// the cursor stands on it, as on real terminals.
 std::vector<std::string> Screen(const std::string& bytes, size_t columns) {
   std::vector<std::string> lines = {""};
   size_t cursor = 0;
   for (size_t at = 0; at < bytes.size();) {
     if (bytes[at] == '\x1b') {
       const size_t end = bytes.find_first_of("DK", at);
-      cursor = std::min(cursor, columns - 1);  // after the last column the cursor still stands on it
+      cursor = std::min(cursor, columns - 1);
       if (bytes[end] == 'D') cursor -= static_cast<size_t>(std::stoi(bytes.substr(at + 2, end - at - 2)));
       if (bytes[end] == 'K') lines.back().resize(cursor);
       at = end + 1;
@@ -107,7 +108,7 @@ std::string Streamed(const std::vector<std::string>& segments, int width) {
 
 TEST_F(Unicode, WrapsBetweenWordsHoweverTheTextIsCut) {
   const std::string text = "the quick brown fox jumps over extraordinarily lazy dogs";
-  // Width 21: the last column stays free of the question whether the cursor waits behind it.
+  // At width 21 a word is moved while the cursor waits behind the last column.
   const std::vector<std::string> expected = {"the quick brown fox", "jumps over", "extraordinarily lazy", "dogs", ""};
   std::vector<std::string> letters;
   for (const char c : text) letters.emplace_back(1, c);
