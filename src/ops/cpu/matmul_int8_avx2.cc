@@ -37,6 +37,10 @@ inline int32_t LoadInt(const void* p) {
   return value;
 }
 
+// Makes the compiler compute v here. Left alone, g++ delays the cheap additions of a block until all of its products exist
+// and spills most of them: that costs more than half of the speed.
+inline void Settle(__m256i& v) { __asm__("" : "+x"(v)); }
+
 // Two int16 per lane: (low, high) of the given int32 vectors.
 inline __m256i PackPairs(__m256i low, __m256i high) {
   return _mm256_blend_epi16(low, _mm256_slli_epi32(high, 16), 0xAA);
@@ -126,19 +130,9 @@ template <PanelFormat kFormat, int kCount, typename Source>
 [[gnu::always_inline]] inline void AddBlock(const Source& source, const TokenRows& x, int64_t position,
                                             __m256 (&acc)[kCount]) {
   constexpr int kPerSum = GroupsPerSum(kFormat);
-  const int8_t* q[kCount];
-  __m256i pair[kCount];  // the activation sums of both halves
+  const int8_t* q = x.q + position * 32;
+  const int64_t stride = x.num_blocks * 32;
   __m256i sum[kCount];
-  for (int t = 0; t < kCount; ++t) {
-    const int64_t at = t * x.num_blocks + position;
-    q[t] = x.q + at * 32;
-    if constexpr (kFormat.offset != 0 || kFormat.has_min) pair[t] = _mm256_set1_epi32(LoadInt(x.isum + 2 * at));
-    if constexpr (kFormat.offset != 0) {
-      sum[t] = _mm256_madd_epi16(pair[t], source.Offsets());
-    } else {
-      sum[t] = _mm256_setzero_si256();
-    }
-  }
   Unroll<8 / kPerSum>([&](auto batch) {
     __m256i part[kCount];
     Unroll<kPerSum>([&](auto step) {
@@ -147,26 +141,35 @@ template <PanelFormat kFormat, int kCount, typename Source>
       constexpr int kGroup = kFormat.split_halves && kFormat.code_bits < 8 ? kSlot / 2 + 4 * (kSlot % 2) : kSlot;
       const __m256i codes = source.template Codes<kGroup>();
       const __m256i magnitude = kFormat.is_signed ? _mm256_abs_epi8(codes) : codes;
-      for (int t = 0; t < kCount; ++t) {
-        __m256i a = _mm256_set1_epi32(LoadInt(q[t] + 4 * kGroup));
+      Unroll<kCount>([&](auto t) {
+        __m256i a = _mm256_set1_epi32(LoadInt(q + t.value * stride + 4 * kGroup));
         if constexpr (kFormat.is_signed) a = _mm256_sign_epi8(a, codes);
         const __m256i products = _mm256_maddubs_epi16(magnitude, a);
-        part[t] = step.value == 0 ? products : _mm256_add_epi16(part[t], products);
-      }
+        part[t.value] = step.value == 0 ? products : _mm256_add_epi16(part[t.value], products);
+        Settle(part[t.value]);
+      });
     });
     constexpr int kHalf = batch.value * kPerSum >= 4 ? 1 : 0;
     const __m256i scale = source.template SubScale<kHalf>();
-    for (int t = 0; t < kCount; ++t) sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(part[t], scale));
+    Unroll<kCount>([&](auto t) {
+      const __m256i scaled = _mm256_madd_epi16(part[t.value], scale);
+      sum[t.value] = batch.value == 0 ? scaled : _mm256_add_epi32(sum[t.value], scaled);
+      Settle(sum[t.value]);
+    });
   });
   const __m256 scale = source.Scale();
-  for (int t = 0; t < kCount; ++t) {
-    const __m256 d = _mm256_broadcast_ss(reinterpret_cast<const float*>(x.d + t * x.num_blocks + position));
+  Unroll<kCount>([&](auto token) {
+    constexpr int t = token.value;
+    const int64_t at = t * x.num_blocks + position;
+    const __m256 d = _mm256_broadcast_ss(x.d + at);
+    const __m256i pair = _mm256_set1_epi32(LoadInt(x.isum + 2 * at));  // the activation sums of both halves
+    if constexpr (kFormat.offset != 0) sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(pair, source.Offsets()));
     acc[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), _mm256_mul_ps(scale, d), acc[t]);
     if constexpr (kFormat.has_min) {
-      const __m256 mins = _mm256_cvtepi32_ps(_mm256_madd_epi16(pair[t], source.Mins()));
+      const __m256 mins = _mm256_cvtepi32_ps(_mm256_madd_epi16(pair, source.Mins()));
       acc[t] = _mm256_fmadd_ps(mins, _mm256_mul_ps(source.MinScale(), d), acc[t]);
     }
-  }
+  });
 }
 
 // A panel and how to find a block's parts in it.
@@ -194,20 +197,20 @@ template <int kCount, typename Add>
   int chain = 0;
   while (chains.end[chain] <= begin) ++chain;  // closed before, or empty
   __m256 acc[kCount];
-  for (int t = 0; t < kCount; ++t) acc[t] = _mm256_load_ps(sums[t].acc);
+  Unroll<kCount>([&](auto t) { acc[t.value] = _mm256_load_ps(sums[t.value].acc); });
   for (int64_t position = begin; position < end;) {
     const int64_t chain_begin = chain == 0 ? 0 : chains.end[chain - 1];
     const int64_t stop = SmallerOf(end, chains.end[chain]);
     for (; position < stop; ++position) add(position, position - chain_begin, acc);
     while (chain < 8 && position == chains.end[chain]) {
-      for (int t = 0; t < kCount; ++t) {
-        CloseChain(sums[t], chain, acc[t]);
-        acc[t] = _mm256_setzero_ps();
-      }
+      Unroll<kCount>([&](auto t) {
+        CloseChain(sums[t.value], chain, acc[t.value]);
+        acc[t.value] = _mm256_setzero_ps();
+      });
       ++chain;
     }
   }
-  for (int t = 0; t < kCount; ++t) _mm256_store_ps(sums[t].acc, acc[t]);
+  Unroll<kCount>([&](auto t) { _mm256_store_ps(sums[t.value].acc, acc[t.value]); });
 }
 
 template <PanelFormat kFormat>
@@ -239,7 +242,7 @@ void FewTokens(const PackedMatrix& weight, const Activations& x, int64_t panel_b
 
 // Multiplies the unpacked stretch [begin, end) with kCount tokens.
 template <PanelFormat kFormat, int kCount>
-void AddStretch(const uint8_t* unpacked, const ChainEnds& chains, int64_t begin, int64_t end, const TokenRows& rows,
+[[gnu::noinline]] void AddStretch(const uint8_t* unpacked, const ChainEnds& chains, int64_t begin, int64_t end, const TokenRows& rows,
                 RowSums* sums) {
   constexpr int kBytes = UnpackedSource<kFormat>::kBytes;
   WalkChains<kCount>(chains, begin, end, sums, [&](int64_t position, int64_t, __m256(&acc)[kCount]) {
