@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kTokens = 4;
 constexpr int64_t kTileBytes = 256 << 10;  // activations of a tile stay in the second-level cache
-constexpr int kPrefetchBytes = 1024;
+constexpr int kPrefetchBytes = 2048;
 
 // Value kElem of a block of plain floats, for eight rows.
 template <DType kType, int kElem>
