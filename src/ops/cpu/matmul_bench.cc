@@ -5,7 +5,7 @@
 // do.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,7 +87,9 @@ void RunProduct(benchmark::State& state, DType dtype, int64_t n, int64_t k, int6
 
 void RunRead(benchmark::State& state, int threads) {
   device::cpu::CpuDevice& device = Device(threads);
-  std::vector<uint64_t> words(static_cast<size_t>(kStreamedBytes / 8), 1);
+  device::cpu::HostBuffer buffer = std::move(*device::cpu::HostBuffer::Allocate(kStreamedBytes));
+  const std::span<uint64_t> words = buffer.as<uint64_t>();
+  std::fill(words.begin(), words.end(), 1);
   for (auto _ : state) {
     device.team().For(static_cast<int64_t>(words.size()), 64, [&](int64_t begin, int64_t end) {
       uint64_t sums[16] = {};

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kTokens = 4;
 constexpr int64_t kTileBytes = 256 << 10;  // activations of a tile stay in the second-level cache
-constexpr int kPrefetchBytes = 1024;
+constexpr int kPrefetchBytes = 2048;
 
 // Value kElem of a block of plain floats, for eight rows.
 template <DType kType, int kElem>
@@ -27,6 +27,12 @@ inline __m256 LoadFloats(const uint8_t* block) {
 template <DType kType, int kPanels, int kCount>
 [[gnu::always_inline]] inline void AddFloatBlock(const uint8_t* const (&block)[kPanels], const float* x, int64_t stride,
                                                  RowSums (&sums)[kPanels][kCount]) {
+  // One opaque pointer per token: otherwise g++ keeps the address of every single activation in a stack slot.
+  const float* row[kCount];
+  for (int t = 0; t < kCount; ++t) {
+    row[t] = x + t * stride;
+    __asm__("" : "+r"(row[t]));
+  }
   __m256 partial[4][kPanels][kCount];
   Unroll<4>([&](auto j) {
     for (int p = 0; p < kPanels; ++p) {
@@ -37,7 +43,7 @@ template <DType kType, int kPanels, int kCount>
       __m256 weights[kPanels];
       for (int p = 0; p < kPanels; ++p) weights[p] = LoadFloats<kType, kElem>(block[p]);
       for (int t = 0; t < kCount; ++t) {
-        const __m256 value = _mm256_broadcast_ss(x + t * stride + kElem);
+        const __m256 value = _mm256_broadcast_ss(row[t] + kElem);
         for (int p = 0; p < kPanels; ++p) {
           partial[j.value][p][t] = _mm256_fmadd_ps(weights[p], value, partial[j.value][p][t]);
         }

@@ -35,31 +35,41 @@ void PutHalf(std::byte* block, int offset, int row, const std::byte* half) {
   std::memcpy(block + offset + 2 * row, half, 2);
 }
 
-// Writes the 32 unsigned (or two's complement) codes of one row into the planes of a block.
+// Four codes at a time, one per byte: word g of a block holds the codes of group g.
+using GroupWords = uint32_t[8];
+constexpr uint32_t kOneBit = 0x01010101u, kTwoBits = 0x03030303u, kFourBits = 0x0F0F0F0Fu;
+
+uint32_t Word(const std::byte* p) {
+  uint32_t word = 0;
+  std::memcpy(&word, p, 4);
+  return word;
+}
+void PutWord(std::byte* p, uint32_t word) { std::memcpy(p, &word, 4); }
+
+// Writes the codes of one row into the planes of a block.
 template <PanelFormat kFormat>
-void PutCodes(std::byte* block, int row, const uint8_t (&codes)[32]) {
+void PutCodes(std::byte* block, int row, const GroupWords& codes) {
   constexpr PanelOffsets kOffsets = OffsetsOf(kFormat);
-  constexpr int kHighShift = kFormat.code_bits >= 4 ? 4 : 2;
   std::byte* planes = block + kOffsets.planes + 4 * row;
   std::byte* high = block + kOffsets.high_plane + 4 * row;
-  for (int e = 0; e < 32; ++e) {
-    const int group = e / 4, lane = e % 4, code = codes[e];
-    if constexpr (kFormat.code_bits == 8) {
-      planes[32 * group + lane] = static_cast<std::byte>(code);
-      continue;
+  if constexpr (kFormat.code_bits >= 4) {
+    for (int v = 0; v < 4; ++v) {
+      const uint32_t low = codes[kFormat.split_halves ? v : 2 * v] & kFourBits;
+      PutWord(planes + 32 * v, low | (codes[kFormat.split_halves ? v + 4 : 2 * v + 1] & kFourBits) << 4);
     }
-    if constexpr (kFormat.code_bits >= 4) {
-      const int vector = kFormat.split_halves ? group % 4 : group / 2;
-      const int is_high = kFormat.split_halves ? group / 4 : group % 2;
-      planes[32 * vector + lane] |= static_cast<std::byte>((code & 15) << (4 * is_high));
-    } else {
-      planes[32 * (group / 4) + lane] |= static_cast<std::byte>((code & 3) << (2 * (group % 4)));
+  }
+  if constexpr (kFormat.code_bits < 4 || kFormat.code_bits == 6) {  // a plane of two bits, the lowest or the highest
+    constexpr int kShift = kFormat.code_bits < 4 ? 0 : 4;
+    for (int h = 0; h < 2; ++h) {
+      uint32_t word = 0;
+      for (int f = 0; f < 4; ++f) word |= ((codes[4 * h + f] >> kShift) & kTwoBits) << (2 * f);
+      PutWord((kShift == 0 ? planes : high) + 32 * h, word);
     }
-    if constexpr (kFormat.code_bits == 6) {
-      high[32 * (group / 4) + lane] |= static_cast<std::byte>((code >> kHighShift) << (2 * (group % 4)));
-    } else if constexpr (kFormat.code_bits == 5 || kFormat.code_bits == 3) {
-      high[lane] |= static_cast<std::byte>((code >> kHighShift) << group);
-    }
+  }
+  if constexpr (kFormat.code_bits == 5 || kFormat.code_bits == 3) {
+    uint32_t word = 0;
+    for (int g = 0; g < 8; ++g) word |= ((codes[g] >> (kFormat.code_bits - 1)) & kOneBit) << g;
+    PutWord(high, word);
   }
 }
 
@@ -93,12 +103,12 @@ void PackFiveBitRow(const std::byte* source, int row, const PanelTarget& target)
     std::byte* block = target.Block(b);
     PutHalf(block, kOffsets.scale, row, source);
     if constexpr (kFormat.has_min) PutHalf(block, kOffsets.min_scale, row, source + 2);
-    uint32_t high = 0;
-    std::memcpy(&high, source + kHighAt, 4);
-    uint8_t codes[32];
-    for (int e = 0; e < 32; ++e) {
-      const int low = (Byte(source + kHighAt + 4 + e % 16) >> (4 * (e / 16))) & 15;
-      codes[e] = static_cast<uint8_t>(low | ((high >> e) & 1) << 4);
+    const uint32_t high = Word(source + kHighAt);
+    GroupWords codes;
+    for (int g = 0; g < 8; ++g) {
+      // The product puts bit i of four into byte i.
+      const uint32_t fifth = (((high >> (4 * g)) & 15) * 0x00204081u) & kOneBit;
+      codes[g] = ((Word(source + kHighAt + 4 + 4 * (g % 4)) >> (4 * (g / 4))) & kFourBits) | fifth << 4;
     }
     PutCodes<kFormat>(block, row, codes);
   }
@@ -129,8 +139,9 @@ void PackQ2_KRow(const std::byte* source, int row, const PanelTarget& target) {
     for (int b = 0; b < 8; ++b) {
       std::byte* block = target.Block(8 * s + b);
       for (int h = 0; h < 2; ++h) PutByte(block, kOffsets.sub_scales + 8 * h, row, Byte(source + 2 * b + h));
-      uint8_t codes[32];
-      for (int e = 0; e < 32; ++e) codes[e] = (Byte(source + 16 + 32 * (b / 4) + e) >> (2 * (b % 4))) & 3;
+      const std::byte* low = source + 16 + 32 * (b / 4);
+      GroupWords codes;
+      for (int g = 0; g < 8; ++g) codes[g] = (Word(low + 4 * g) >> (2 * (b % 4))) & kTwoBits;
       PutCodes<kFormat>(block, row, codes);
     }
   }
@@ -150,11 +161,10 @@ void PackQ3_KRow(const std::byte* source, int row, const PanelTarget& target) {
         const int high = (Byte(scales + 8 + g % 4) >> (2 * (g / 4))) & 3;
         PutByte(block, kOffsets.sub_scales + 8 * h, row, (low | high << 4) - 32);
       }
-      uint8_t codes[32];
-      for (int e = 0; e < 32; ++e) {
-        const int low = (Byte(source + 32 + 32 * (b / 4) + e) >> (2 * (b % 4))) & 3;
-        codes[e] = static_cast<uint8_t>(low | ((Byte(source + e) >> b) & 1)
-                                                  << 2);  // less 4: the mask bit is "do not subtract"
+      const std::byte* low = source + 32 + 32 * (b / 4);
+      GroupWords codes;  // less 4: a set bit of the mask means "do not subtract"
+      for (int g = 0; g < 8; ++g) {
+        codes[g] = ((Word(low + 4 * g) >> (2 * (b % 4))) & kTwoBits) | ((Word(source + 4 * g) >> b) & kOneBit) << 2;
       }
       PutCodes<kFormat>(block, row, codes);
     }
@@ -175,10 +185,11 @@ void PackQ45_KRow(const std::byte* source, int row, const PanelTarget& target) {
       const int own = Byte(scales + b % 4), later = Byte(scales + b % 4 + 4), last = Byte(scales + b % 4 + 8);
       PutByte(block, kOffsets.sub_scales, row, b < 4 ? own & 63 : (last & 15) | (own >> 6) << 4);
       PutByte(block, kOffsets.mins, row, b < 4 ? later & 63 : (last >> 4) | (later >> 6) << 4);
-      uint8_t codes[32];
-      for (int e = 0; e < 32; ++e) {
-        codes[e] = (Byte(source + kCodesAt + 32 * (b / 2) + e) >> (4 * (b % 2))) & 15;
-        if constexpr (kFive) codes[e] |= static_cast<uint8_t>(((Byte(source + 16 + e) >> b) & 1) << 4);
+      const std::byte* low = source + kCodesAt + 32 * (b / 2);
+      GroupWords codes;
+      for (int g = 0; g < 8; ++g) {
+        codes[g] = (Word(low + 4 * g) >> (4 * (b % 2))) & kFourBits;
+        if constexpr (kFive) codes[g] |= ((Word(source + 16 + 4 * g) >> b) & kOneBit) << 4;
       }
       PutCodes<kFormat>(block, row, codes);
     }
@@ -195,10 +206,10 @@ void PackQ6_KRow(const std::byte* source, int row, const PanelTarget& target) {
       for (int h = 0; h < 2; ++h) PutByte(block, kOffsets.sub_scales + 8 * h, row, Byte(source + 192 + 2 * b + h));
       const std::byte* low = source + 64 * (b / 4) + 32 * (b % 2);
       const std::byte* high = source + 128 + 32 * (b / 4);
-      uint8_t codes[32];
-      for (int e = 0; e < 32; ++e) {
-        const int nibble = (Byte(low + e) >> (4 * ((b % 4) / 2))) & 15;
-        codes[e] = static_cast<uint8_t>(nibble | ((Byte(high + e) >> (2 * (b % 4))) & 3) << 4);
+      GroupWords codes;
+      for (int g = 0; g < 8; ++g) {
+        const uint32_t nibbles = (Word(low + 4 * g) >> (4 * ((b % 4) / 2))) & kFourBits;
+        codes[g] = nibbles | ((Word(high + 4 * g) >> (2 * (b % 4))) & kTwoBits) << 4;
       }
       PutCodes<kFormat>(block, row, codes);
     }
