@@ -34,4 +34,10 @@ struct CommandEntry {
 std::span<const CommandEntry> Commands();
 const CommandEntry* FindCommand(std::string_view name);
 
+// A command of the full grammar that this build has not: Unsupported, not a misspelling.
+struct MissingCommand {
+  std::string_view name, what;
+};
+std::span<const MissingCommand> MissingCommands();
+
 }  // namespace quern::cli

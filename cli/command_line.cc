@@ -122,6 +122,12 @@ Status CommandLine::CheckCommandName(std::span<const std::string> words) const {
       continue;
     }
     if (FindCommand(word) != nullptr) return {};
+    for (const MissingCommand& missing : MissingCommands()) {
+      if (missing.name == word) {
+        return WithHint(Fail(Code::kUnsupported, "quern {} is not in this build yet: {}", missing.name, missing.what),
+                        "quern --help lists the commands");
+      }
+    }
     const std::vector<std::string> nearest = NearestNames(word, CommandNames());
     return tl::unexpected(Usage(fmt::format("unknown command \"{}\"", word),
                                 nearest.empty() ? "quern --help lists the commands"

@@ -21,4 +21,19 @@ const CommandEntry* FindCommand(std::string_view name) {
   return found == commands.end() ? nullptr : &*found;
 }
 
+std::span<const MissingCommand> MissingCommands() {
+  static constexpr MissingCommand kMissing[] = {{"pull", "downloading models"},
+                                                {"rm", "deleting models from the cache"},
+                                                {"serve", "the HTTP server"},
+                                                {"embed", "embeddings"},
+                                                {"extract", "entity extraction"},
+                                                {"rerank", "reranking"},
+                                                {"adapter", "LoRA adapters"},
+                                                {"tune", "training"},
+                                                {"qualify", "qualification runs"},
+                                                {"kernels", "kernel tools"},
+                                                {"cache", "caches of kernels and packed weights"}};
+  return kMissing;
+}
+
 }  // namespace quern::cli

@@ -100,14 +100,6 @@ TEST_F(Commands, EachFailureHasItsExitCode) {
   EXPECT_EQ(Run({"bench", "fake", "--require", "speed"}).status, 2);
   EXPECT_EQ(Run({"convert", "fake", "full"}).status, 6);
   EXPECT_EQ(Run({"doctor", "--models-dir", "/nowhere"}).status, 1);
-  for (const char* flag : {"--draft", "--adapter", "--draft-tokens", "--residency", "--jit", "--grammar"}) {
-    const Finished refused = Run({"generate", "fake", "-p", "x", flag, "value"});
-    EXPECT_EQ(refused.status, 7) << flag;
-    EXPECT_THAT(refused.err, HasSubstr("not in this build yet"));
-  }
-  EXPECT_EQ(Run({"generate", "fake", "-p", "x", "--draft", "none", "--residency", "auto"}).status, 0)
-      << "neutral values";
-  EXPECT_EQ(Run({"chat", "--server", "http://localhost"}).status, 7);
 }
 
 TEST_F(Commands, JsonPutsNothingButJsonOnStdout) {
