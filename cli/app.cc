@@ -126,8 +126,9 @@ int Main(int argc, char** argv) {
   if (parsed->help || parsed->version) {
     if (parsed->help) out.Write(*parsed->help);
     if (parsed->version) PrintVersion(out, line.json());
-    const Status written = out.Finish();
-    return static_cast<int>(written ? ExitCode::kOk : ExitCodeFor(written.error().code));
+    const Diagnostics diagnostics({.color = Terminal::Detect(ColorMode::kAuto, false).color_stderr});
+    if (const Status written = out.Finish(); !written) return Report(written.error(), false, out, diagnostics);
+    return static_cast<int>(ExitCode::kOk);
   }
   return RunCommand(line, *parsed, out);
 }

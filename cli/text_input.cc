@@ -92,7 +92,7 @@ Result<std::optional<std::string>> LineReader::Next() {
 
 Status WritePrivateFile(const std::string& path, std::string_view text) {
   const auto failure = [&](std::string_view step) {
-    const bool full = errno == ENOSPC || errno == EDQUOT;
+    const bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     return Fail(full ? Code::kResourceExhausted : Code::kInvalidArgument, "cannot {} {}: {}", step, path, Reason());
   };
   std::string temporary = path + ".XXXXXX";

@@ -68,6 +68,7 @@ class Chat final : public Command {
   }
 
   Result<ChatSettings> Settings(const Invocation& in) const {
+    for (const std::string& stop : stop_) QUERN_TRY(CheckUtf8(stop, "--stop"));
     ChatSettings settings;
     settings.sampling = sampling_;
     settings.stop = stop_;

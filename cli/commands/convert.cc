@@ -6,6 +6,7 @@
 #include "cli/json_text.h"
 #include "cli/model_flags.h"
 #include "cli/terminal/table.h"
+#include "cli/text_input.h"
 
 namespace quern::cli {
 namespace {
@@ -15,6 +16,7 @@ Result<std::vector<std::pair<std::string, std::string>>> SplitPairs(const std::v
                                                                     std::string_view flag) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& text : texts) {
+    QUERN_TRY(CheckUtf8(text, flag));
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       return Fail(Code::kInvalidArgument, "{}: \"{}\" is not NAME=VALUE", flag, text);

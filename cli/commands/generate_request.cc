@@ -44,6 +44,8 @@ Result<GenerateRequest> RequestFlags::BuildWithoutPrompt(const Invocation& in) c
   if (tool_choice_ != "auto" && tool_choice_ != "none") {
     return Fail(Code::kUnsupported, "--tool-choice {} is not in this build yet: constrained output", tool_choice_);
   }
+  QUERN_TRY(CheckUtf8(system_, "--system"));
+  for (const std::string& stop : stop_) QUERN_TRY(CheckUtf8(stop, "--stop"));
   GenerateRequest request;
   request.sampling = sampling_;
   request.max_tokens = in.config.GetInt("generation.max_tokens");

@@ -198,12 +198,6 @@ TEST_F(Commands, AClosedOutputEndsQuietlyWith141) {
   EXPECT_THAT(run.err, IsEmpty());
 }
 
-TEST_F(Commands, AFullDiskIsReported) {
-  const Finished run = Run({"list"}, {.stdout_path = "/dev/full"});
-  EXPECT_EQ(run.status, 6);
-  EXPECT_THAT(run.err, HasSubstr("No space left"));
-}
-
 TEST_F(Commands, InterruptsEndWith130) {
   const Finished generate = Run({"generate", "fake", "-p", "slow"}, {.signal_after = "word2 ", .signal = SIGINT});
   EXPECT_EQ(generate.status, 130);
@@ -312,7 +306,7 @@ TEST_F(Commands, CompletionKnowsCommandsFlagsValuesAndModels) {
 
 TEST_F(Commands, BashTakesTheScriptAndCompletesBehindAColon) {
   const std::string script = scratch_.Write(
-      "test.sh", "quern() { '" QUERN_FAKE_PROGRAM
+      "test.sh", "quern() { '" QUERN_TEST_PROGRAM
                  "' \"$@\"; }\nsource <(quern completion bash)\n"
                  "COMP_LINE='quern chat gemma4:e2'; COMP_POINT=${#COMP_LINE}; _quern; echo \"${COMPREPLY[@]}\"\n");
   const std::string command = "bash " + script + " > " + scratch_.Path("out");

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{30};
 
 [[noreturn]] void Execute(const std::vector<std::string>& arguments, const Environment& environment) {
-  std::vector<std::string> words = {QUERN_FAKE_PROGRAM};
+  std::vector<std::string> words = {QUERN_TEST_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables;
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
@@ -89,6 +90,11 @@ Finished RunProgram(const std::vector<std::string>& arguments, const Environment
     dup2(in.read_end, STDIN_FILENO);
     dup2(options.stdout_path.empty() ? out.write_end : open(options.stdout_path.c_str(), O_WRONLY), STDOUT_FILENO);
     dup2(err.write_end, STDERR_FILENO);
+    if (options.file_limit >= 0) {
+      const rlimit limit = {static_cast<rlim_t>(options.file_limit), static_cast<rlim_t>(options.file_limit)};
+      setrlimit(RLIMIT_FSIZE, &limit);
+      std::signal(SIGXFSZ, SIG_IGN);  // the write fails instead
+    }
     Execute(arguments, environment);
   }
   close(in.read_end);

@@ -1,6 +1,7 @@
 // Runs the program with the fake engine: through pipes, or at a pseudo-terminal. For tests.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct PipeOptions {
   std::string input;
   std::string stdout_path;    // instead of a pipe
   bool close_stdout = false;  // the reader goes away at once
+  int64_t file_limit = -1;    // bytes that a file may have: a write beyond fails as on a full disk. -1: none
   std::string
       signal_after;  // text on stdout or stderr that is awaited before `signal` is sent; stdin stays open till then
   int signal = 0;

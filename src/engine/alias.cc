@@ -37,10 +37,17 @@ Result<std::vector<Alias>> ReadUserAliases(const std::string& path) {
 Status WriteUserAliases(const std::string& path, const std::vector<Alias>& aliases) {
   OrderedJson json = OrderedJson::object();
   for (const Alias& alias : aliases) json[alias.name] = alias.reference;
+  std::string text;
+  try {
+    text = json.dump(2) + "\n";
+  } catch (const Json::exception&) {  // thrown for a string that is not UTF-8, and for nothing else
+    return WithHint(Fail(Code::kInvalidArgument, "the alias or what it stands for is not UTF-8"),
+                    "convert it, for example with iconv -t UTF-8");
+  }
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
   if (error) return Fail(Code::kResourceExhausted, "cannot create the folder of {}: {}", path, error.message());
-  return WriteFileAtomically(path, json.dump(2) + "\n");
+  return WriteFileAtomically(path, text);
 }
 
 const Alias* FindBuiltIn(std::string_view name) {
