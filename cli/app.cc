@@ -27,13 +27,16 @@ void UseUtf8() {
 void PrintVersion(Output& out, bool json) {
   const BuildInfo build = GetBuildInfo();
   if (!json) {
-    out.Print("{} {}\n", kProductName, build.version);
+    // The first line is for programs that read it.
+    out.Print("{} {}\ncommit {}, {} build, {}\nkernels: {}\n", kProductName, build.version, build.commit,
+              build.build_type, build.compiler, fmt::join(build.backends, ", "));
     return;
   }
   out.Write(DumpPretty({{"name", kProductName},
                         {"version", build.version},
                         {"commit", build.commit},
                         {"compiler", build.compiler},
+                        {"build_type", build.build_type},
                         {"backends", build.backends},
                         {"cuda", nullptr},
                         {"kernel_artifacts", nullptr}}) +

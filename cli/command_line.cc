@@ -96,7 +96,7 @@ void CommandLine::AddGlobalFlags() {
                           "generation.device", "store.models_dir"}) {
     AddSetting(app_, key, &settings_);
   }
-  AddSwitch(app_, "--version", &version_, "version; with --json also commit, compiler and backends");
+  AddSwitch(app_, "--version", &version_, "version, build and the kernels for this machine");
 }
 
 Verbosity CommandLine::verbosity() const {

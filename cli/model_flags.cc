@@ -40,6 +40,17 @@ Result<ModelFile> Resolve(Invocation& in, const std::string& reference) {
   return file;
 }
 
+Result<ModelFile> ResolveOrDefault(Invocation& in, const std::string& reference, const NoticeFn& notice) {
+  const std::string named = reference.empty() ? std::string(in.config.Get("general.default_model")) : reference;
+  if (!named.empty()) return Resolve(in, named);
+  QUERN_ASSIGN_OR_RETURN(const ModelFile demo, FindDemoModel());
+  notice(
+      fmt::format("{} is a tiny demo model that ships with quern and only shows that everything works; "
+                  "for a real one, name it: ./model.gguf, or gemma4:e2b from the cache",
+                  demo.reference));
+  return demo;
+}
+
 ProgressFn ShowProgress(ProgressDisplay& display) {
   return [&display](const Progress& progress) {
     display.Update(progress);

@@ -19,7 +19,7 @@ namespace {
 class Chat final : public Command {
  public:
   void Configure(CLI::App& app, SettingFlags& settings) override {
-    AddArgument(app, "MODEL", &model_, "model; default: default_model of the configuration, else the demo model");
+    AddArgument(app, "MODEL", &model_, kModelOrDefaultHelp);
     CLI::Option* text = AddText(app, "--system", &system_, "system message");
     Exclude(AddText(app, "--system-file", &system_file_, "read the system message from a file", "FILE"), text);
     AddText(app, "--session", &session_, "load the conversation from FILE when it exists, save it after every turn",
@@ -46,7 +46,8 @@ class Chat final : public Command {
     state.session_path = session_;
     QUERN_ASSIGN_OR_RETURN(state.settings, Settings(in));
     QUERN_ASSIGN_OR_RETURN(state.conversation.system, SystemMessage());
-    QUERN_ASSIGN_OR_RETURN(const ModelFile file, FindModel(in, *view));
+    QUERN_ASSIGN_OR_RETURN(const ModelFile file,
+                           ResolveOrDefault(in, model_, [&view](const std::string& notice) { view->Notice(notice); }));
     QUERN_TRY(SwitchModel(state, file, LoadOptionsFrom(in.config)));
     if (!state.model->info().chat_notice.empty()) view->Notice(state.model->info().chat_notice);
     QUERN_TRY(ResumeSession(state));
@@ -56,17 +57,6 @@ class Chat final : public Command {
   }
 
  private:
-  Result<ModelFile> FindModel(Invocation& in, ChatView& view) const {
-    const std::string named = model_.empty() ? std::string(in.config.Get("general.default_model")) : model_;
-    if (!named.empty()) return Resolve(in, named);
-    QUERN_ASSIGN_OR_RETURN(const ModelFile demo, FindDemoModel());
-    view.Notice(
-        fmt::format("{} is a tiny demo model that ships with quern and only shows that everything works; "
-                    "for a real one: quern chat ./model.gguf or quern chat gemma4:e2b",
-                    demo.reference));
-    return demo;
-  }
-
   Result<ChatSettings> Settings(const Invocation& in) const {
     for (const std::string& stop : stop_) QUERN_TRY(CheckUtf8(stop, "--stop"));
     ChatSettings settings;

@@ -16,7 +16,7 @@ namespace {
 class GenerateText final : public Command {
  public:
   void Configure(CLI::App& app, SettingFlags& settings) override {
-    Require(AddArgument(app, "MODEL", &model_, "model"));
+    AddArgument(app, "MODEL", &model_, kModelOrDefaultHelp);
     request_flags_.Add(app, settings);
     AddInt(app, "--n", &num_answers_, 1, 64, "answers; with --seed S they use S, S+1, ...");
     AddSwitch(app, "--echo", &echo_, "print the prompt in front of the answer");
@@ -33,7 +33,7 @@ class GenerateText final : public Command {
     QUERN_TRY(missing_.Check());
     if (!batch_.empty()) return RunBatch(in);
     QUERN_ASSIGN_OR_RETURN(const GenerateRequest request, request_flags_.Build(in));
-    QUERN_ASSIGN_OR_RETURN(const ModelFile file, Resolve(in, model_));
+    QUERN_ASSIGN_OR_RETURN(const ModelFile file, FindModel(in));
     QUERN_ASSIGN_OR_RETURN(const std::shared_ptr<Model> model, LoadModel(in, file, LoadOptionsFrom(in.config)));
     std::vector<GenerateResult> results;
     for (int64_t i = 0; i < num_answers_; ++i) {
@@ -50,6 +50,10 @@ class GenerateText final : public Command {
   }
 
  private:
+  Result<ModelFile> FindModel(Invocation& in) const {
+    return ResolveOrDefault(in, model_, [&in](const std::string& notice) { in.diagnostics.Notice(notice); });
+  }
+
   Result<GenerateResult> RunOne(Invocation& in, const std::shared_ptr<Model>& model, GenerateRequest request) {
     StopScope stop;
     request.cancel = &StopRequested();
@@ -106,7 +110,7 @@ class GenerateText final : public Command {
   Result<ExitCode> RunBatch(Invocation& in) {
     QUERN_ASSIGN_OR_RETURN(const std::vector<BatchLine> lines, ReadBatch(batch_));
     QUERN_ASSIGN_OR_RETURN(GenerateRequest base, request_flags_.BuildWithoutPrompt(in));
-    QUERN_ASSIGN_OR_RETURN(const ModelFile file, Resolve(in, model_));
+    QUERN_ASSIGN_OR_RETURN(const ModelFile file, FindModel(in));
     QUERN_ASSIGN_OR_RETURN(const std::shared_ptr<Model> model, LoadModel(in, file, LoadOptionsFrom(in.config)));
     for (const BatchLine& line : lines) {
       GenerateRequest request = request_flags_.WithMessages(base, line.messages);

@@ -29,6 +29,23 @@ std::string FormatEta(double seconds) {
   return whole >= 60 ? fmt::format("{}m{:02}s", whole / 60, whole % 60) : fmt::format("{}s", whole);
 }
 
+bool CountsBytes(const Progress& progress) { return progress.unit == Progress::kBytes; }
+
+// "1.0 MiB/2.0 MiB", "3/12 chunks"; without a total "1.0 MiB", "3 chunks".
+std::string Amount(const Progress& progress) {
+  const bool known = progress.total > 0;
+  if (CountsBytes(progress)) {
+    return FormatBytes(progress.done) + (known ? "/" + FormatBytes(progress.total) : "");
+  }
+  return fmt::format("{}{} {}", progress.done, known ? fmt::format("/{}", progress.total) : "", progress.unit);
+}
+
+// Counts can be slower than one a second, so they keep a digit behind the point.
+std::string Speed(const Progress& progress, double per_second) {
+  return CountsBytes(progress) ? FormatBytes(static_cast<int64_t>(per_second)) + "/s"
+                               : fmt::format("{:.1f}/s", per_second);
+}
+
 }  // namespace
 
 std::string FormatBytes(int64_t bytes) {
@@ -42,17 +59,15 @@ std::string FormatBytes(int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-std::string FormatBar(std::string_view name, const Progress& progress, double bytes_per_second, int width) {
-  std::string label = fmt::format("{} {}", name, progress.stage);
-  std::string numbers = FormatBytes(progress.done);
-  if (progress.total > 0) {
-    numbers = fmt::format("{:3}% {}/{}", Percent(progress), FormatBytes(progress.done), FormatBytes(progress.total));
-  }
+std::string FormatBar(std::string_view name, const Progress& progress, double per_second, int width) {
+  const std::string label = progress.stage == name ? std::string(name) : fmt::format("{} {}", name, progress.stage);
+  std::string numbers = Amount(progress);
+  if (progress.total > 0) numbers = fmt::format("{:3}% {}", Percent(progress), numbers);
   std::string tail;
-  if (bytes_per_second > 0) {
-    tail = fmt::format(" {}/s", FormatBytes(static_cast<int64_t>(bytes_per_second)));
+  if (per_second > 0) {
+    tail = " " + Speed(progress, per_second);
     if (progress.total > progress.done) {
-      tail += " " + FormatEta(static_cast<double>(progress.total - progress.done) / bytes_per_second);
+      tail += " " + FormatEta(static_cast<double>(progress.total - progress.done) / per_second);
     }
   }
   constexpr int kLabelColumns = 16, kSmallestBar = 8, kLargestBar = 40;
@@ -79,10 +94,10 @@ ProgressDisplay::~ProgressDisplay() {
 
 double ProgressDisplay::Rate(Clock::time_point now, int64_t done) {
   const double seconds = duration<double>(now - window_start_).count();
-  const double rate = seconds > 0.2 ? static_cast<double>(done - window_bytes_) / seconds : -1;
+  const double rate = seconds > 0.2 ? static_cast<double>(done - window_done_) / seconds : -1;
   if (now - window_start_ >= kRateWindow) {
     window_start_ = now;
-    window_bytes_ = done;
+    window_done_ = done;
   }
   return rate;
 }
@@ -93,7 +108,8 @@ void ProgressDisplay::ShowLine(const Progress& progress, Clock::time_point now) 
                          {"name", name_},
                          {"stage", progress.stage},
                          {"done", progress.done},
-                         {"total", progress.total}}) +
+                         {"total", progress.total},
+                         {"unit", progress.unit}}) +
                    "\n");
   } else {
     options_.write(FormatBar(name_, progress, Rate(now, progress.done), 100) + "\n");
@@ -106,7 +122,7 @@ void ProgressDisplay::Update(const Progress& progress) {
   if (stage_ != progress.stage) {
     stage_ = progress.stage;
     window_start_ = now;
-    window_bytes_ = progress.done;
+    window_done_ = progress.done;
     first_of_stage_ = true;
     last_percent_ = -1;
   }

@@ -62,7 +62,8 @@ TEST_F(Commands, UnknownNamesAreUsageErrorsWithTheNearestOne) {
   EXPECT_THAT(flag.err, HasSubstr("did you mean --temperature?"));
   EXPECT_EQ(Run({"generate", "fake", "-p", "x", "surplus"}).status, 2);
   EXPECT_EQ(Run({}).status, 2);
-  EXPECT_EQ(Run({"generate"}).status, 2) << "MODEL is required";
+  EXPECT_EQ(Run({"tokenize"}).status, 2) << "MODEL is required";
+  EXPECT_EQ(Run({"generate"}).status, 2) << "there is no prompt";
   EXPECT_EQ(Run({"help", "nothing"}).status, 2);
 }
 
@@ -179,6 +180,24 @@ TEST_F(Commands, GenerateReadsPromptsFromEverywhere) {
   EXPECT_THAT(Run({"generate", "fake", "-p", "hi", "--stats"}).err, HasSubstr("seed 7, stop"));
 }
 
+TEST_F(Commands, GenerateWithoutAModelTakesTheDefaultThenTheDemo) {
+  const Finished demo = Run({"generate", "-p", "hi"});
+  EXPECT_EQ(demo.out, "echo: hi\n");
+  EXPECT_THAT(demo.err, HasSubstr("tiny demo model"));
+  const Finished named = RunWith({{"QUERN_DEFAULT_MODEL", "other"}}, {"generate", "-p", "hi"});
+  EXPECT_EQ(named.status, 0);
+  EXPECT_THAT(named.err, IsEmpty());
+  EXPECT_EQ(RunWith({{"QUERN_DEFAULT_MODEL", "missing"}}, {"generate", "-p", "hi"}).status, 3);
+}
+
+TEST_F(Commands, VersionSaysWhatWasBuiltAndWhatWillRun) {
+  EXPECT_EQ(Run({"--version"}).out, "quern 0.1.0\ncommit unknown, Release build, g++\nkernels: cpu avx2\n");
+  const Json document = *ParseJson(Run({"--version", "--json"}).out, "stdout");
+  EXPECT_EQ(document["version"], "0.1.0");
+  EXPECT_EQ(document["build_type"], "Release");
+  EXPECT_EQ(document["backends"], Json::parse(R"(["cpu avx2"])"));
+}
+
 TEST_F(Commands, GenerateWithToolsPrintsTheMessage) {
   const std::string tools = scratch_.Write("tools.json", "[]");
   const Finished run = Run({"generate", "fake", "-p", "tool", "--tools", tools});
@@ -214,6 +233,15 @@ TEST_F(Commands, ProgressIsLinesOnAPipeAndEventsWithJson) {
       Run({"generate", "slow-load", "-p", "x", "--json"}, {.signal_after = "progress", .signal = SIGINT});
   EXPECT_THAT(json.err, HasSubstr("\"type\":\"progress\""));
   EXPECT_THAT(Run({"generate", "fake", "-p", "x"}).err, IsEmpty()) << "a fast load shows nothing";
+}
+
+TEST_F(Commands, MeasurementsCountChunksAndRunsInsteadOfBytes) {
+  const std::string text = scratch_.Write("text.txt", "one two three");
+  const Finished perplexity = Run({"perplexity", "other", "-f", text});
+  EXPECT_THAT(perplexity.err, HasSubstr("/40 chunks"));
+  EXPECT_THAT(perplexity.err, Not(HasSubstr(" B")));
+  EXPECT_THAT(Run({"perplexity", "other", "-f", text, "--json"}).err, HasSubstr("\"unit\":\"chunks\""));
+  EXPECT_THAT(Run({"bench", "other"}).err, HasSubstr("/40 runs"));
 }
 
 TEST_F(Commands, ConfigurationErrorsNameTheFileAndLine) {

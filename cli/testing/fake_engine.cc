@@ -1,7 +1,8 @@
 // The public API answered with canned text, so that the command line can be tested without weights and with failures at
 // will.
 //
-// Model references: "fake", "missing", "corrupt", "unsupported", "huge" (memory), "slow-load". What the newest user
+// Model references: "fake", "missing", "corrupt", "unsupported", "huge" (memory), "slow-load", "other" (slow to
+// measure). What the newest user
 // message begins with selects the answer: "slow" streams words every 10 ms until stopped, "long N" gives N words,
 // "think" thinks first, "only-think" shows nothing, "escape" emits control characters, "tool" calls a tool, "fail" and
 // "oom" are errors, "system" repeats the system message, "turns" counts user messages; everything else is echoed. A
@@ -164,8 +165,16 @@ class FakeTextModel final : public TextModel {
   int vocab_size() const override { return kVocabSize; }
 };
 
-bool Report(const ProgressFn& progress, std::string_view stage, int64_t done, int64_t total) {
-  return !progress || progress({stage, done, total});
+bool Report(const ProgressFn& progress, const Progress& state) { return !progress || progress(state); }
+
+// Long enough for the display to speak.
+Status CountSlowly(const ProgressFn& progress, std::string_view stage, std::string_view unit) {
+  constexpr int kSteps = 40;
+  for (int step = 0; step < kSteps; ++step) {
+    std::this_thread::sleep_for(2 * kTokenTime);
+    if (!Report(progress, {stage, step, kSteps, unit})) return Fail(Code::kCancelled, "interrupted");
+  }
+  return {};
 }
 
 ConvertResult Plan() {
@@ -177,7 +186,7 @@ ConvertResult Plan() {
 
 }  // namespace
 
-BuildInfo GetBuildInfo() { return {"0.1.0", "unknown", "g++", {"cpu"}}; }
+BuildInfo GetBuildInfo() { return {"0.1.0", "unknown", "g++", {"cpu avx2"}, "Release"}; }
 
 Result<ModelFile> ResolveModel(std::string_view reference, const ResolveOptions&) {
   QUERN_ASSIGN_OR_RETURN(const std::optional<Alias> alias, FindAlias(DefaultAliasPath(), reference));
@@ -213,7 +222,7 @@ Result<std::shared_ptr<Model>> Model::Load(const ModelFile& file, const LoadOpti
   }
   for (int step = 0; file.path == "/models/slow-load" && step < 500; ++step) {
     std::this_thread::sleep_for(kTokenTime);
-    if (!Report(options.progress, "prepare", step << 20, 500 << 20))
+    if (!Report(options.progress, {"prepare", step << 20, 500 << 20}))
       return Fail(Code::kCancelled, "loading was interrupted");
   }
   auto impl = std::make_unique<Impl>();
@@ -317,8 +326,9 @@ Result<ConvertResult> QuantizeModel(const ModelFile& file, const std::string& de
   return ConvertModel(file, destination, options);
 }
 
-Result<PerplexityResult> MeasurePerplexity(const std::shared_ptr<Model>&, std::string_view text,
-                                           const PerplexityOptions&) {
+Result<PerplexityResult> MeasurePerplexity(const std::shared_ptr<Model>& model, std::string_view text,
+                                           const PerplexityOptions& options) {
+  if (model->info().path == "/models/other") QUERN_TRY(CountSlowly(options.progress, "perplexity", "chunks"));
   return PerplexityResult{.perplexity = 12.5, .standard_error = 0.25, .scored_tokens = CountWords(text), .chunks = 1};
 }
 Result<PerplexityResult> MeasurePerplexityOfTokens(const std::shared_ptr<Model>& model, std::span<const TokenId>,
@@ -326,7 +336,8 @@ Result<PerplexityResult> MeasurePerplexityOfTokens(const std::shared_ptr<Model>&
   return MeasurePerplexity(model, "", options);
 }
 
-Result<BenchReport> RunBench(const std::shared_ptr<Model>&, const BenchOptions& options) {
+Result<BenchReport> RunBench(const std::shared_ptr<Model>& model, const BenchOptions& options) {
+  if (model->info().path == "/models/other") QUERN_TRY(CountSlowly(options.progress, "bench", "runs"));
   BenchReport report{.peak_memory_bytes = 1 << 20, .prompt_hash = "feed"};
   for (const int64_t tokens : options.prompt_tokens) {
     report.rows.push_back({"pp", tokens, 0, {200, 210}, 205, 200, 210, 5, ""});

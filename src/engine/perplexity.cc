@@ -82,10 +82,10 @@ class Measurement {
   Result<PerplexityResult> Run(std::span<const TokenId> ids) {
     const auto start = std::chrono::steady_clock::now();
     QUERN_TRY(OpenBases(ids));
+    QUERN_TRY(ReportChunks(0));
     for (int64_t chunk = 0; chunk < plan_.num_chunks; ++chunk) {
-      if (options_.progress && !options_.progress({"perplexity", chunk, plan_.num_chunks}))
-        return Fail(Code::kCancelled, "interrupted");
       QUERN_TRY(RunChunk(ids.subspan(static_cast<size_t>(chunk * plan_.stride), static_cast<size_t>(plan_.context))));
+      QUERN_TRY(ReportChunks(chunk + 1));
     }
     if (writer_) QUERN_TRY(writer_->Finish());
     PerplexityResult result = Summarize();
@@ -94,6 +94,11 @@ class Measurement {
   }
 
  private:
+  Status ReportChunks(int64_t done) const {
+    if (!options_.progress || options_.progress({"perplexity", done, plan_.num_chunks, "chunks"})) return {};
+    return Fail(Code::kCancelled, "interrupted");
+  }
+
   Status OpenBases(std::span<const TokenId> ids) {
     const int64_t num_read = (plan_.num_chunks - 1) * plan_.stride + plan_.context;
     const engine::KlBaseHeader header{vocab_,           static_cast<uint64_t>(plan_.num_rows()),

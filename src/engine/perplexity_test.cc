@@ -137,6 +137,17 @@ TEST(Perplexity, RefusesBadOptions) {
   PerplexityOptions cancelled = Chunks(64, 0, 1);
   cancelled.progress = [](const Progress& progress) { return progress.done == 0; };
   EXPECT_EQ(code_of(cancelled), "cancelled");
+  // 128 tokens in chunks of 64: the report counts chunks, from none to all.
+  std::vector<int64_t> reported;
+  PerplexityOptions counted = Chunks(64, 0, 1);
+  counted.progress = [&](const Progress& progress) {
+    EXPECT_EQ(progress.unit, "chunks");
+    EXPECT_EQ(progress.total, 2);
+    reported.push_back(progress.done);
+    return true;
+  };
+  EXPECT_EQ(code_of(counted), "accepted");
+  EXPECT_EQ(reported, (std::vector<int64_t>{0, 1, 2}));
   const std::vector<TokenId> outside = {2, 5000, 7, 8};
   EXPECT_FALSE(MeasurePerplexityOfTokens(model, outside, Chunks(4, 0, 1)));
 }

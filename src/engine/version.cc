@@ -10,6 +10,7 @@ BuildInfo GetBuildInfo() {
   BuildInfo info;
   info.version = QUERN_VERSION;
   info.commit = QUERN_COMMIT;
+  info.build_type = QUERN_BUILD_TYPE;
   info.compiler = fmt::format("g++ {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #ifdef __clang__
   info.compiler = "clang " __clang_version__;
