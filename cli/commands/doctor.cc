@@ -36,16 +36,20 @@ DoctorCheck CheckTerminal(const Terminal& terminal) {
   return check;
 }
 
-DoctorCheck CheckConfig(const Invocation& in) {
-  DoctorCheck check{.name = "configuration"};
-  if (in.config_error) {
-    check.state = State::kFail;
-    check.detail = in.config_error->message;
-    check.remedy = in.config_error->hint.empty() ? "mend the file" : in.config_error->hint;
-  } else {
-    check.detail = in.config.path().empty() ? "no file, defaults" : in.config.path();
+// A report is meant to be pasted: the home folder is shown as "~".
+std::string WithoutHome(std::string text) {
+  const char* home = std::getenv("HOME");
+  const std::string_view needle = home == nullptr ? "" : home;
+  if (needle.size() < 2) return text;
+  for (size_t at = text.find(needle); at != std::string::npos; at = text.find(needle, at + 1)) {
+    text.replace(at, needle.size(), "~");
   }
-  return check;
+  return text;
+}
+
+DoctorCheck BrokenConfig(const Error& error) {
+  return {State::kFail, "configuration", WithoutHome(error.message),
+          error.hint.empty() ? "mend the file" : WithoutHome(error.hint)};
 }
 
 class Doctor final : public Command {
@@ -58,9 +62,10 @@ class Doctor final : public Command {
     QUERN_TRY(missing_.Check());
     std::vector<DoctorCheck> checks = RunDoctor(in.config, in.resolve_options());
     // Only the program knows that the configuration could not be read, and which streams it talks to.
-    std::erase_if(checks,
-                  [](const DoctorCheck& check) { return check.name == "configuration" || check.name == "terminal"; });
-    checks.push_back(CheckConfig(in));
+    if (in.config_error) {
+      std::erase_if(checks, [](const DoctorCheck& check) { return check.name == "configuration"; });
+      checks.push_back(BrokenConfig(*in.config_error));
+    }
     checks.push_back(CheckTerminal(in.terminal));
     bool failed = false;
     Json list = Json::array();

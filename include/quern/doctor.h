@@ -16,8 +16,8 @@ struct DoctorCheck {
   std::string detail;  // what was found
   std::string remedy;  // for warn and fail
 };
-// Runs all checks; none of them changes anything, uses the network or prints a secret. Paths under the home directory
-// are shown with "~".
+// Runs all checks but that of the terminal, which belongs to the caller; none of them changes anything, uses the
+// network or prints a secret. Paths under the home directory are shown with "~".
 std::vector<DoctorCheck> RunDoctor(const Config& config, const ResolveOptions& options);
 
 }  // namespace quern

@@ -1,18 +1,24 @@
 // The checks of `quern doctor`. Each looks, none changes anything.
 #include "quern/doctor.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
-#include <langinfo.h>
 #include <sys/resource.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "quern/alias.h"
+
+#include "device/cpu/cgroup.h"
 #include "device/cpu/cpu_device.h"
 #include "engine/hf_cache.h"
+#include "engine/kernel_check.h"
 
 namespace quern {
 namespace {
@@ -26,6 +32,17 @@ std::string Shown(const fs::path& path) {
   const std::string text = path.string();
   if (home == nullptr || *home == '\0' || !text.starts_with(home)) return text;
   return "~" + text.substr(std::string_view(home).size());
+}
+
+// The same for a path within a message.
+std::string Redacted(std::string message) {
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0' || std::string_view(home) == "/") return message;
+  const std::string_view needle(home);
+  for (size_t at = message.find(needle); at != std::string::npos; at = message.find(needle, at + 1)) {
+    message.replace(at, needle.size(), "~");
+  }
+  return message;
 }
 
 DoctorCheck CheckCpu() {
@@ -45,12 +62,35 @@ DoctorCheck CheckCpu() {
 DoctorCheck CheckMemory() {
   const int64_t bytes = device::cpu::CpuDevice::UsableMemoryBytes();
   const double gib = static_cast<double>(bytes) / (1 << 30);
-  if (gib >= 4) return {State::kOk, "memory", fmt::format("{:.1f} GiB usable", gib), ""};
-  return {State::kWarn, "memory", fmt::format("{:.1f} GiB usable", gib),
+  const std::optional<int64_t> limit = device::cpu::ReadCgroupLimits().memory_bytes;
+  const std::string detail =
+      fmt::format("{:.1f} GiB usable; control group: {}", gib,
+                  limit ? fmt::format("{:.1f} GiB", static_cast<double>(*limit) / (1 << 30)) : "no limit");
+  if (gib >= 4) return {State::kOk, "memory", detail, ""};
+  return {State::kWarn, "memory", detail,
           "E2B in Q4_0 needs about 4 GiB; raise the container's limit or take a smaller model"};
 }
 
-DoctorCheck CheckGpu() { return {State::kOk, "gpu", "this build runs on the CPU only", ""}; }
+DoctorCheck CheckKernelResults() {
+  const device::cpu::Isa isa = device::cpu::BestIsa(device::cpu::CpuFeatures::Host());
+  const Status agree = engine::CheckKernels(isa);
+  if (agree) return {State::kOk, "kernels", fmt::format("{} and portable agree", device::cpu::NameOf(isa)), ""};
+  return {State::kFail, "kernels", agree.error().message,
+          "answers would be wrong: report this with the output of `quern doctor --json`"};
+}
+
+DoctorCheck CheckGpu() {
+  DoctorCheck check{State::kOk, "gpu", "this build runs on the CPU only", ""};
+  std::error_code error;
+  if (fs::exists("/proc/driver/nvidia/version", error)) check.detail += "; an NVIDIA driver is loaded and not used";
+  return check;
+}
+
+// FAT and exFAT have none. Known by type, so that nothing need be written.
+bool HasSymlinks(const struct statfs& system) {
+  constexpr int64_t kFat = 0x4d44, kExFat = 0x2011bab0;
+  return system.f_type != kFat && system.f_type != kExFat;
+}
 
 DoctorCheck CheckModelsDir(const ResolveOptions& options) {
   const fs::path cache = engine::HfCacheDir(options.models_dir);
@@ -67,6 +107,13 @@ DoctorCheck CheckModelsDir(const ResolveOptions& options) {
     return {State::kWarn, "models directory", Shown(cache) + ": free space unknown", ""};
   const double free_gb = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / 1e9;
   DoctorCheck check{State::kOk, "models directory", fmt::format("{}, {:.1f} GB free", Shown(cache), free_gb), ""};
+  struct statfs system {};
+  if (::statfs(existing.c_str(), &system) == 0 && !HasSymlinks(system)) {
+    check.state = State::kWarn;
+    check.detail += "; no symbolic links on this file system";
+    check.remedy = "the cache needs links from snapshots to files: move it to another file system with --models-dir";
+    return check;
+  }
   if (free_gb < 5) {
     check.state = State::kWarn;
     check.remedy = "E2B in Q4_0 takes 3.4 GB; free some space or move the cache";
@@ -79,6 +126,38 @@ DoctorCheck CheckDemo() {
   if (demo) return {State::kOk, "demo model", Shown(demo->path), ""};
   return {State::kWarn, "demo model", demo.error().message,
           "`quern chat` without a model needs it: reinstall, or set a default model"};
+}
+
+// Downloads that a client began and did not end.
+DoctorCheck CheckDownloads(const ResolveOptions& options) {
+  std::error_code error;
+  int64_t count = 0;
+  double bytes = 0;
+  for (fs::directory_iterator repository(engine::HfCacheDir(options.models_dir), error), end;
+       !error && repository != end; repository.increment(error)) {
+    std::error_code absent;
+    for (fs::directory_iterator blob(repository->path() / "blobs", absent); !absent && blob != end;
+         blob.increment(absent)) {
+      if (blob->path().extension() != ".incomplete") continue;
+      std::error_code ignored;
+      const auto size = blob->file_size(ignored);
+      if (!ignored) bytes += static_cast<double>(size);
+      ++count;
+    }
+  }
+  if (count == 0) return {State::kOk, "downloads", "none unfinished", ""};
+  return {State::kWarn, "downloads", fmt::format("{} unfinished, {:.1f} GB", count, bytes / 1e9),
+          "finish them with the client that began them, or delete the *.incomplete files"};
+}
+
+DoctorCheck CheckAliases() {
+  const std::string path = DefaultAliasPath();
+  const Result<std::vector<Alias>> aliases = ListAliases(path);
+  if (!aliases) {
+    return {State::kFail, "aliases", Redacted(aliases.error().message), fmt::format("mend or delete {}", Shown(path))};
+  }
+  const auto num_own = std::ranges::count_if(*aliases, [](const Alias& alias) { return !alias.built_in; });
+  return {State::kOk, "aliases", fmt::format("{} of yours, {} built in", num_own, BuiltInAliases().size()), ""};
 }
 
 DoctorCheck CheckConfig(const Config& config) {
@@ -100,15 +179,6 @@ DoctorCheck CheckToken() {
   return {State::kOk, "hub token", "none; only needed for gated repositories", ""};
 }
 
-DoctorCheck CheckTerminal() {
-  const std::string codeset = ::nl_langinfo(CODESET);
-  const bool is_terminal = ::isatty(STDOUT_FILENO) != 0;
-  if (codeset == "UTF-8" || codeset == "utf8")
-    return {State::kOk, "terminal", is_terminal ? "terminal, UTF-8" : "not a terminal, UTF-8", ""};
-  return {State::kWarn, "terminal", fmt::format("character set {}", codeset),
-          "set LANG to a UTF-8 locale (for example C.UTF-8)"};
-}
-
 DoctorCheck CheckLimits() {
   struct rlimit limit {};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -125,8 +195,10 @@ DoctorCheck CheckClock() {
 }  // namespace
 
 std::vector<DoctorCheck> RunDoctor(const Config& config, const ResolveOptions& options) {
-  return {CheckCpu(),          CheckMemory(), CheckGpu(),      CheckModelsDir(options), CheckDemo(),
-          CheckConfig(config), CheckToken(),  CheckTerminal(), CheckLimits(),           CheckClock()};
+  return {CheckCpu(),   CheckKernelResults(),    CheckMemory(),
+          CheckGpu(),   CheckModelsDir(options), CheckDownloads(options),
+          CheckDemo(),  CheckAliases(),          CheckConfig(config),
+          CheckToken(), CheckLimits(),           CheckClock()};
 }
 
 }  // namespace quern
