@@ -42,17 +42,20 @@ std::string FormatBytes(int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-std::string FormatBar(std::string_view name, const Progress& progress, double bytes_per_second, int width) {
+std::string FormatBar(std::string_view name, const Progress& progress, double per_second, int width) {
+  const bool bytes = progress.unit.empty();
+  const auto amount = [&](int64_t n) { return bytes ? FormatBytes(n) : fmt::format("{}", n); };
   std::string label = fmt::format("{} {}", name, progress.stage);
-  std::string numbers = FormatBytes(progress.done);
+  std::string numbers = amount(progress.done);
   if (progress.total > 0) {
-    numbers = fmt::format("{:3}% {}/{}", Percent(progress), FormatBytes(progress.done), FormatBytes(progress.total));
+    numbers = fmt::format("{:3}% {}/{}", Percent(progress), numbers, amount(progress.total));
   }
+  if (!bytes) numbers += fmt::format(" {}", progress.unit);
   std::string tail;
-  if (bytes_per_second > 0) {
-    tail = fmt::format(" {}/s", FormatBytes(static_cast<int64_t>(bytes_per_second)));
+  if (per_second > 0) {
+    if (bytes) tail = fmt::format(" {}/s", FormatBytes(static_cast<int64_t>(per_second)));
     if (progress.total > progress.done) {
-      tail += " " + FormatEta(static_cast<double>(progress.total - progress.done) / bytes_per_second);
+      tail += " " + FormatEta(static_cast<double>(progress.total - progress.done) / per_second);
     }
   }
   constexpr int kLabelColumns = 16, kSmallestBar = 8, kLargestBar = 40;
@@ -79,10 +82,10 @@ ProgressDisplay::~ProgressDisplay() {
 
 double ProgressDisplay::Rate(Clock::time_point now, int64_t done) {
   const double seconds = duration<double>(now - window_start_).count();
-  const double rate = seconds > 0.2 ? static_cast<double>(done - window_bytes_) / seconds : -1;
+  const double rate = seconds > 0.2 ? static_cast<double>(done - window_done_) / seconds : -1;
   if (now - window_start_ >= kRateWindow) {
     window_start_ = now;
-    window_bytes_ = done;
+    window_done_ = done;
   }
   return rate;
 }
@@ -93,7 +96,8 @@ void ProgressDisplay::ShowLine(const Progress& progress, Clock::time_point now) 
                          {"name", name_},
                          {"stage", progress.stage},
                          {"done", progress.done},
-                         {"total", progress.total}}) +
+                         {"total", progress.total},
+                         {"unit", progress.unit.empty() ? "bytes" : progress.unit}}) +
                    "\n");
   } else {
     options_.write(FormatBar(name_, progress, Rate(now, progress.done), 100) + "\n");
@@ -106,7 +110,7 @@ void ProgressDisplay::Update(const Progress& progress) {
   if (stage_ != progress.stage) {
     stage_ = progress.stage;
     window_start_ = now;
-    window_bytes_ = progress.done;
+    window_done_ = progress.done;
     first_of_stage_ = true;
     last_percent_ = -1;
   }

@@ -15,9 +15,9 @@ namespace quern::cli {
 
 enum class ProgressMode : uint8_t { kNone, kPlain, kBar, kJson };
 
-// One line of at most `width` columns: name, stage, bar, percent, bytes, rate and time left, least important dropped
-// first. bytes_per_second < 0: not known.
-std::string FormatBar(std::string_view name, const Progress& progress, double bytes_per_second, int width);
+// One line of at most `width` columns: name, stage, bar, percent, bytes or counts, rate of bytes and time left, least
+// important dropped first. per_second < 0: not known.
+std::string FormatBar(std::string_view name, const Progress& progress, double per_second, int width);
 std::string FormatBytes(int64_t bytes);  // "1.5 GiB"
 
 class ProgressDisplay {
@@ -42,7 +42,7 @@ class ProgressDisplay {
   std::string name_;
   Options options_;
   Clock::time_point start_, last_shown_{}, window_start_;
-  int64_t window_bytes_ = 0;
+  int64_t window_done_ = 0;
   std::string stage_;
   int last_percent_ = -1;
   bool shown_ = false, on_line_ = false, first_of_stage_ = true;

@@ -141,6 +141,11 @@ TEST_F(Unicode, ABarFitsEveryWidth) {
   EXPECT_NE(FormatBar("load", progress, -1, 40).find("50%"), std::string::npos);
 }
 
+TEST(FormatBar, CountsWhatIsNotBytes) {
+  const std::string line = FormatBar("perplexity", {"evaluate", 3, 12, "chunks"}, 0.5, 100);
+  EXPECT_TRUE(line.ends_with(" 25% 3/12 chunks 18s")) << line;
+}
+
 struct FakeClock {
   ProgressDisplay::Clock::time_point now{std::chrono::hours(1)};
   std::string written;

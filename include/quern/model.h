@@ -58,11 +58,12 @@ Result<std::vector<ListedModel>> ListModels(const ResolveOptions& options);
 
 // ---- Loading ----
 
-// A stage of a long operation with its bytes; returning false cancels (the operation ends with kCancelled).
+// A stage of a long operation; returning false cancels (the operation ends with kCancelled).
 struct Progress {
   std::string_view stage;  // "open", "prepare", "quantize", ...
   int64_t done = 0;
-  int64_t total = 0;  // 0: not known
+  int64_t total = 0;      // 0: not known
+  std::string_view unit;  // what `done` counts, in the plural ("chunks"); empty: bytes
 };
 using ProgressFn = std::function<bool(const Progress&)>;
 

@@ -83,10 +83,10 @@ class Measurement {
     const auto start = std::chrono::steady_clock::now();
     QUERN_TRY(OpenBases(ids));
     for (int64_t chunk = 0; chunk < plan_.num_chunks; ++chunk) {
-      if (options_.progress && !options_.progress({"perplexity", chunk, plan_.num_chunks}))
-        return Fail(Code::kCancelled, "interrupted");
+      QUERN_TRY(Report(chunk));
       QUERN_TRY(RunChunk(ids.subspan(static_cast<size_t>(chunk * plan_.stride), static_cast<size_t>(plan_.context))));
     }
+    QUERN_TRY(Report(plan_.num_chunks));
     if (writer_) QUERN_TRY(writer_->Finish());
     PerplexityResult result = Summarize();
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -94,6 +94,12 @@ class Measurement {
   }
 
  private:
+  Status Report(int64_t chunks_done) const {
+    if (options_.progress && !options_.progress({"evaluate", chunks_done, plan_.num_chunks, "chunks"}))
+      return Fail(Code::kCancelled, "interrupted");
+    return {};
+  }
+
   Status OpenBases(std::span<const TokenId> ids) {
     const int64_t num_read = (plan_.num_chunks - 1) * plan_.stride + plan_.context;
     const engine::KlBaseHeader header{vocab_,           static_cast<uint64_t>(plan_.num_rows()),
