@@ -52,6 +52,7 @@ void Handle(int signal, void (*handler)(int)) {
 void InstallSignalHandlers() {
   Handle(SIGINT, OnInterrupt);
   Handle(SIGPIPE, SIG_IGN);
+  Handle(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write: reported, and the half file removed
 }
 
 void HandleTermination() {

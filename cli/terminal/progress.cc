@@ -29,23 +29,6 @@ std::string FormatEta(double seconds) {
   return whole >= 60 ? fmt::format("{}m{:02}s", whole / 60, whole % 60) : fmt::format("{}s", whole);
 }
 
-bool CountsBytes(const Progress& progress) { return progress.unit == Progress::kBytes; }
-
-// "1.0 MiB/2.0 MiB", "3/12 chunks"; without a total "1.0 MiB", "3 chunks".
-std::string Amount(const Progress& progress) {
-  const bool known = progress.total > 0;
-  if (CountsBytes(progress)) {
-    return FormatBytes(progress.done) + (known ? "/" + FormatBytes(progress.total) : "");
-  }
-  return fmt::format("{}{} {}", progress.done, known ? fmt::format("/{}", progress.total) : "", progress.unit);
-}
-
-// Counts can be slower than one a second, so they keep a digit behind the point.
-std::string Speed(const Progress& progress, double per_second) {
-  return CountsBytes(progress) ? FormatBytes(static_cast<int64_t>(per_second)) + "/s"
-                               : fmt::format("{:.1f}/s", per_second);
-}
-
 }  // namespace
 
 std::string FormatBytes(int64_t bytes) {
@@ -60,12 +43,17 @@ std::string FormatBytes(int64_t bytes) {
 }
 
 std::string FormatBar(std::string_view name, const Progress& progress, double per_second, int width) {
-  const std::string label = progress.stage == name ? std::string(name) : fmt::format("{} {}", name, progress.stage);
-  std::string numbers = Amount(progress);
-  if (progress.total > 0) numbers = fmt::format("{:3}% {}", Percent(progress), numbers);
+  const bool bytes = progress.unit.empty();
+  const auto amount = [&](int64_t n) { return bytes ? FormatBytes(n) : fmt::format("{}", n); };
+  std::string label = fmt::format("{} {}", name, progress.stage);
+  std::string numbers = amount(progress.done);
+  if (progress.total > 0) {
+    numbers = fmt::format("{:3}% {}/{}", Percent(progress), numbers, amount(progress.total));
+  }
+  if (!bytes) numbers += fmt::format(" {}", progress.unit);
   std::string tail;
   if (per_second > 0) {
-    tail = " " + Speed(progress, per_second);
+    if (bytes) tail = fmt::format(" {}/s", FormatBytes(static_cast<int64_t>(per_second)));
     if (progress.total > progress.done) {
       tail += " " + FormatEta(static_cast<double>(progress.total - progress.done) / per_second);
     }
@@ -109,7 +97,7 @@ void ProgressDisplay::ShowLine(const Progress& progress, Clock::time_point now) 
                          {"stage", progress.stage},
                          {"done", progress.done},
                          {"total", progress.total},
-                         {"unit", progress.unit}}) +
+                         {"unit", progress.unit.empty() ? "bytes" : progress.unit}}) +
                    "\n");
   } else {
     options_.write(FormatBar(name_, progress, Rate(now, progress.done), 100) + "\n");

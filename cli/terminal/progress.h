@@ -15,8 +15,8 @@ namespace quern::cli {
 
 enum class ProgressMode : uint8_t { kNone, kPlain, kBar, kJson };
 
-// One line of at most `width` columns: name, stage (unless it is the name), bar, percent, amounts in their unit, rate
-// and time left, least important dropped first. per_second: of that unit; < 0: not known.
+// One line of at most `width` columns: name, stage, bar, percent, bytes or counts, rate of bytes and time left, least
+// important dropped first. per_second < 0: not known.
 std::string FormatBar(std::string_view name, const Progress& progress, double per_second, int width);
 std::string FormatBytes(int64_t bytes);  // "1.5 GiB"
 

@@ -30,7 +30,7 @@ TEST(Measure, PerplexityReportsChunks) {
   const Finished run = RunProgram({"perplexity", kNano, "-f", scratch.Write("text.txt", text), "--ctx", "128"},
                                   scratch.Variables(), {.signal_after = " chunks", .signal = SIGINT});
   EXPECT_EQ(run.status, 130);
-  EXPECT_THAT(run.err, ContainsRegex("perplexity +\\[[#.]+\\] +[0-9]+% [0-9]+/[0-9]+ chunks"));
+  EXPECT_THAT(run.err, ContainsRegex("perplexity [^\n]+ [0-9]+% [0-9]+/[0-9]+ chunks"));
 }
 
 }  // namespace

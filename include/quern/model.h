@@ -58,13 +58,12 @@ Result<std::vector<ListedModel>> ListModels(const ResolveOptions& options);
 
 // ---- Loading ----
 
-// A stage of a long operation and how much of it is done; returning false cancels (the operation ends with kCancelled).
+// A stage of a long operation; returning false cancels (the operation ends with kCancelled).
 struct Progress {
-  static constexpr std::string_view kBytes = "bytes";
   std::string_view stage;  // "open", "prepare", "quantize", ...
   int64_t done = 0;
-  int64_t total = 0;               // 0: not known
-  std::string_view unit = kBytes;  // of done and total: kBytes, or the plural of what is counted ("chunks")
+  int64_t total = 0;      // 0: not known
+  std::string_view unit;  // what `done` counts, in the plural ("chunks"); empty: bytes
 };
 using ProgressFn = std::function<bool(const Progress&)>;
 

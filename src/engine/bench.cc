@@ -67,7 +67,7 @@ class Bencher {
     row.depth = depth;
     for (int rep = -options_.warmup; rep < options_.reps; ++rep) {
       QUERN_ASSIGN_OR_RETURN(const auto once, Once(is_prompt, tokens, depth));
-      if (options_.progress && !options_.progress({"bench", ++*done, total, "runs"}))
+      if (options_.progress && !options_.progress({"measure", ++*done, total, "runs"}))
         return Fail(Code::kCancelled, "interrupted");
       if (rep < 0) continue;
       const auto counted = static_cast<double>(is_prompt ? tokens : tokens - 1);

@@ -82,11 +82,11 @@ class Measurement {
   Result<PerplexityResult> Run(std::span<const TokenId> ids) {
     const auto start = std::chrono::steady_clock::now();
     QUERN_TRY(OpenBases(ids));
-    QUERN_TRY(ReportChunks(0));
     for (int64_t chunk = 0; chunk < plan_.num_chunks; ++chunk) {
+      QUERN_TRY(Report(chunk));
       QUERN_TRY(RunChunk(ids.subspan(static_cast<size_t>(chunk * plan_.stride), static_cast<size_t>(plan_.context))));
-      QUERN_TRY(ReportChunks(chunk + 1));
     }
+    QUERN_TRY(Report(plan_.num_chunks));
     if (writer_) QUERN_TRY(writer_->Finish());
     PerplexityResult result = Summarize();
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -94,9 +94,10 @@ class Measurement {
   }
 
  private:
-  Status ReportChunks(int64_t done) const {
-    if (!options_.progress || options_.progress({"perplexity", done, plan_.num_chunks, "chunks"})) return {};
-    return Fail(Code::kCancelled, "interrupted");
+  Status Report(int64_t chunks_done) const {
+    if (options_.progress && !options_.progress({"evaluate", chunks_done, plan_.num_chunks, "chunks"}))
+      return Fail(Code::kCancelled, "interrupted");
+    return {};
   }
 
   Status OpenBases(std::span<const TokenId> ids) {

@@ -42,27 +42,6 @@ Status ReadPieces(const GgufFile& file, Vocabulary* vocabulary) {
   return {};
 }
 
-// Types are numbered as in a SentencePiece model; 0 ("undefined") occurs in old files.
-Result<PieceType> TypeOfNumber(int64_t number) {
-  switch (number) {
-    case 0:
-    case 1:
-      return PieceType::kNormal;
-    case 2:
-      return PieceType::kUnknown;
-    case 3:
-      return PieceType::kControl;
-    case 4:
-      return PieceType::kUserDefined;
-    case 5:
-      return PieceType::kUnused;
-    case 6:
-      return PieceType::kByte;
-    default:
-      return Fail(Code::kCorrupt, "tokenizer.ggml.token_type holds {}; 0 to 6 exist", number);
-  }
-}
-
 Status ReadTypes(const GgufFile& file, Vocabulary* vocabulary) {
   const size_t num_pieces = vocabulary->pieces.size();
   vocabulary->types.assign(num_pieces, PieceType::kNormal);
@@ -72,7 +51,11 @@ Status ReadTypes(const GgufFile& file, Vocabulary* vocabulary) {
     return Fail(Code::kCorrupt, "tokenizer.ggml.token_type has {} entries for {} tokens", numbers->size(), num_pieces);
   }
   for (size_t id = 0; id < num_pieces; ++id) {
-    QUERN_ASSIGN_OR_RETURN(vocabulary->types[id], TypeOfNumber((*numbers)[id]));
+    const int64_t number = (*numbers)[id];
+    // 0 ("undefined") occurs in old files.
+    const std::optional<PieceType> type = number == 0 ? PieceType::kNormal : PieceTypeOfNumber(number);
+    if (!type) return Fail(Code::kCorrupt, "tokenizer.ggml.token_type holds {}; 0 to 6 exist", number);
+    vocabulary->types[id] = *type;
   }
   return {};
 }

@@ -1,32 +1,14 @@
 // WriteGgufVocabulary: the tokenizer.ggml.* keys.
 #include <algorithm>
 
+#include "format/piece_type.h"
 #include "format/vocabulary_writer.h"
 
 namespace quern::format {
 namespace {
 
-// Numbered as in a SentencePiece model.
-int32_t NumberOf(PieceType type) {
-  switch (type) {
-    case PieceType::kNormal:
-      return 1;
-    case PieceType::kUnknown:
-      return 2;
-    case PieceType::kControl:
-      return 3;
-    case PieceType::kUserDefined:
-      return 4;
-    case PieceType::kUnused:
-      return 5;
-    case PieceType::kByte:
-      return 6;
-  }
-  return 1;
-}
-
 // llama.cpp numbers <unk> as a control token in BPE files; "unknown" is a notion of score-based ones.
-int32_t NumberOf(const Vocabulary& vocabulary, size_t id) {
+int32_t NumberOfPiece(const Vocabulary& vocabulary, size_t id) {
   const PieceType type = vocabulary.types[id];
   const bool is_bpe_unknown = type == PieceType::kUnknown && vocabulary.kind == VocabularyKind::kBpe;
   return NumberOf(is_bpe_unknown ? PieceType::kControl : type);
@@ -78,7 +60,7 @@ Status WriteGgufVocabulary(const Vocabulary& vocabulary, GgufWriter* writer) {
   constexpr float kNoScore = -1000.0f;
   writer->SetFloat32s("tokenizer.ggml.scores", is_bpe ? std::vector<float>(num_pieces, kNoScore) : vocabulary.scores);
   std::vector<int32_t> types(num_pieces);
-  for (size_t id = 0; id < num_pieces; ++id) types[id] = NumberOf(vocabulary, id);
+  for (size_t id = 0; id < num_pieces; ++id) types[id] = NumberOfPiece(vocabulary, id);
   writer->SetInt32s("tokenizer.ggml.token_type", types);
   if (is_bpe) {
     QUERN_ASSIGN_OR_RETURN(const std::vector<std::string> merges, MergeTexts(vocabulary));

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "format/piece_type.h"
 #include "format/vocabulary_writer.h"
 
 namespace quern::format {
@@ -141,31 +142,13 @@ class ProtobufText {
   std::string text_;
 };
 
-uint64_t NumberOf(PieceType type) {
-  switch (type) {
-    case PieceType::kNormal:
-      return 1;
-    case PieceType::kUnknown:
-      return 2;
-    case PieceType::kControl:
-      return 3;
-    case PieceType::kUserDefined:
-      return 4;
-    case PieceType::kUnused:
-      return 5;
-    case PieceType::kByte:
-      return 6;
-  }
-  return 1;
-}
-
 std::string SentencePieceText(const Vocabulary& vocabulary) {
   ProtobufText model;
   for (size_t id = 0; id < vocabulary.pieces.size(); ++id) {
     ProtobufText piece;
     piece.Bytes(1, vocabulary.pieces[id]);
     piece.Float(2, vocabulary.scores[id]);
-    piece.Varint(3, NumberOf(vocabulary.types[id]));
+    piece.Varint(3, static_cast<uint64_t>(NumberOf(vocabulary.types[id])));
     model.Bytes(1, piece.text());
   }
   constexpr uint64_t kBpeModel = 2;

@@ -9,9 +9,22 @@ namespace {
 constexpr std::array<std::string_view, 7> kVisibleMarkers = {
     "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", "<|\"|>", "<|channel>", "<channel|>"};
 
+// In the order of their numbers, which begin with 1.
+constexpr std::array kNumberedTypes = {PieceType::kNormal,      PieceType::kUnknown, PieceType::kControl,
+                                       PieceType::kUserDefined, PieceType::kUnused,  PieceType::kByte};
+
 bool IsCapitalHex(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); }
 
 }  // namespace
+
+int32_t NumberOf(PieceType type) {
+  return static_cast<int32_t>(std::ranges::find(kNumberedTypes, type) - kNumberedTypes.begin()) + 1;
+}
+
+std::optional<PieceType> PieceTypeOfNumber(int64_t number) {
+  if (number < 1 || number > static_cast<int64_t>(kNumberedTypes.size())) return std::nullopt;
+  return kNumberedTypes[static_cast<size_t>(number - 1)];
+}
 
 bool IsByteName(std::string_view piece) {
   return piece.size() == 6 && piece.starts_with("<0x") && IsCapitalHex(piece[3]) && IsCapitalHex(piece[4]) &&

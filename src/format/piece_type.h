@@ -1,13 +1,18 @@
-// What a piece is by its spelling. Files get the types of some pieces wrong; their strings do not lie. Internal to the
-// room.
+// The type of a piece: its number in files, and what its spelling says. Files get the types of some pieces wrong; their
+// strings do not lie. Internal to the room.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "format/vocabulary.h"
 
 namespace quern::format {
+
+// How SentencePiece models and GGUF files number the types, 1 to 6. Nothing for another number.
+int32_t NumberOf(PieceType type);
+std::optional<PieceType> PieceTypeOfNumber(int64_t number);
 
 // "<0x00>" to "<0xFF>" with capital digits, as SentencePiece and Hugging Face spell byte pieces.
 bool IsByteName(std::string_view piece);

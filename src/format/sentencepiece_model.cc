@@ -83,25 +83,6 @@ Status ReadNormalizerSpec(std::string_view message, Specs* specs) {
   return {};
 }
 
-Result<PieceType> TypeOfNumber(int32_t number) {
-  switch (number) {
-    case 1:
-      return PieceType::kNormal;
-    case 2:
-      return PieceType::kUnknown;
-    case 3:
-      return PieceType::kControl;
-    case 4:
-      return PieceType::kUserDefined;
-    case 5:
-      return PieceType::kUnused;
-    case 6:
-      return PieceType::kByte;
-    default:
-      return Fail(Code::kCorrupt, "a piece has type {}; 1 to 6 exist", number);
-  }
-}
-
 Status AddPiece(std::string_view message, Vocabulary* vocabulary) {
   ProtobufReader reader(message);
   std::string_view piece;
@@ -124,10 +105,11 @@ Status AddPiece(std::string_view message, Vocabulary* vocabulary) {
   }
   if (!reader.ok()) return Malformed("a piece");
   if (piece.empty()) return Fail(Code::kCorrupt, "piece {} is empty", vocabulary->pieces.size());
-  QUERN_ASSIGN_OR_RETURN(const PieceType type, TypeOfNumber(number));
+  const std::optional<PieceType> type = PieceTypeOfNumber(number);
+  if (!type) return Fail(Code::kCorrupt, "a piece has type {}; 1 to 6 exist", number);
   vocabulary->pieces.emplace_back(piece);
   vocabulary->scores.push_back(score);
-  vocabulary->types.push_back(type);
+  vocabulary->types.push_back(*type);
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "tensor/dtype.h"
 
+#include <sys/mman.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,12 +90,22 @@ TEST(DType, NamesAreFoundInAnyLetterCase) {
 }
 
 // Sizes of real tables exceed 32 bits.
+// Offsets of rows need 64 bits. The address range is reserved, never touched: pointer arithmetic is defined inside it only.
+TEST(TensorView, RowsBeyondTwoGigabytes) {
+  TensorView table = {nullptr, DType::kQ6_K, {262144, 10752}};
+  const auto bytes = static_cast<size_t>(table.num_bytes());
+  void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(range, MAP_FAILED);
+  table.data = static_cast<const std::byte*>(range);
+  EXPECT_EQ(table.row(262143) - table.row(0), int64_t{262143} * 10752 / 256 * 210);
+  munmap(range, bytes);
+}
+
 TEST(TensorView, SizesOfRowsAndTensors) {
   const TensorView table = {nullptr, DType::kQ6_K, {262144, 10752}};
   EXPECT_EQ(table.row_bytes(), 10752 / 256 * 210);
   EXPECT_EQ(table.num_bytes(), int64_t{262144} * 10752 / 256 * 210);
   EXPECT_EQ(table.num_rows(), 262144);
-  EXPECT_EQ(table.row(262143) - table.row(0), int64_t{262143} * 10752 / 256 * 210);
   const TensorView experts = {nullptr, DType::kQ4_0, {128, 2816, 704}};
   EXPECT_EQ(experts.num_rows(), 128 * 2816);
   EXPECT_EQ(experts.num_bytes(), int64_t{128} * 2816 * 704 / 32 * 18);

@@ -14,7 +14,7 @@ cd "$scratch/empty"
 # No variable of the caller leads to a model or to a configuration.
 quern() { env -i HOME="$scratch/home" PATH=/usr/bin:/bin LANG=C.UTF-8 ASAN_OPTIONS=detect_leaks=0 "$scratch/prefix/bin/quern" "$@"; }
 
-for file in share/doc/quern/LICENSE share/doc/quern/WORDNET-LICENSE.txt share/quern/models/gemma4-nano/model.safetensors \
+for file in share/doc/quern/LICENSE share/quern/models/WORDNET-LICENSE.txt share/quern/models/gemma4-nano/model.safetensors \
     share/bash-completion/completions/quern share/zsh/site-functions/_quern share/fish/vendor_completions.d/quern.fish; do
   [ -s "$scratch/prefix/$file" ] || fail "$file is missing or empty"
 done

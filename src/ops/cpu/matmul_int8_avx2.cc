@@ -24,7 +24,7 @@ constexpr int64_t kTileBytes = 320 << 10;  // activations of a tile stay in the 
 constexpr int kPrefetchBytes = 2048;  // measured on Zen 3: 11.4 GB/s without, 15.2 at 1,024, 17.2 at 2,048, 15 at 4,096
 
 // How many vpmaddubsw results fit into int16 together: codes below 2^bits, activations within +-127.
-consteval int GroupsPerSum(PanelFormat f) {
+constexpr int GroupsPerSum(PanelFormat f) {
   if (f.is_signed) return 1;                   // 2 * 128 * 127
   if (f.table == CodeTable::kMxfp4) return 4;  // 4 * 2 * 24 * 127
   return f.code_bits == 6   ? 2

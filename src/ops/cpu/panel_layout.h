@@ -47,7 +47,7 @@ struct PanelFormat {
   int float_bytes = 0;        // plain floats
 };
 
-consteval PanelFormat FormatOf(DType type) {
+constexpr PanelFormat FormatOf(DType type) {
   PanelFormat f;
   switch (type) {
     case DType::kF32:
@@ -140,7 +140,7 @@ struct PanelOffsets {
   int superblock_bytes = 0;  // of the panel's head, per 256 values
 };
 
-consteval PanelOffsets OffsetsOf(PanelFormat f) {
+constexpr PanelOffsets OffsetsOf(PanelFormat f) {
   PanelOffsets o;
   if (f.float_bytes != 0) {
     o.block_bytes = 32 * 8 * f.float_bytes;
