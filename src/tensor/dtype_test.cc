@@ -1,9 +1,8 @@
 #include "tensor/dtype.h"
 
-#include <sys/mman.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include "tensor/tensor_view.h"
 
@@ -90,7 +89,8 @@ TEST(DType, NamesAreFoundInAnyLetterCase) {
 }
 
 // Sizes of real tables exceed 32 bits.
-// Offsets of rows need 64 bits. The address range is reserved, never touched: pointer arithmetic is defined inside it only.
+// Offsets of rows need 64 bits. The address range is reserved, never touched: pointer arithmetic is defined inside it
+// only.
 TEST(TensorView, RowsBeyondTwoGigabytes) {
   TensorView table = {nullptr, DType::kQ6_K, {262144, 10752}};
   const auto bytes = static_cast<size_t>(table.num_bytes());
