@@ -36,22 +36,6 @@ DoctorCheck CheckTerminal(const Terminal& terminal) {
   return check;
 }
 
-// A report is meant to be pasted: the home folder is shown as "~".
-std::string WithoutHome(std::string text) {
-  const char* home = std::getenv("HOME");
-  const std::string_view needle = home == nullptr ? "" : home;
-  if (needle.size() < 2) return text;
-  for (size_t at = text.find(needle); at != std::string::npos; at = text.find(needle, at + 1)) {
-    text.replace(at, needle.size(), "~");
-  }
-  return text;
-}
-
-DoctorCheck BrokenConfig(const Error& error) {
-  return {State::kFail, "configuration", WithoutHome(error.message),
-          error.hint.empty() ? "mend the file" : WithoutHome(error.hint)};
-}
-
 class Doctor final : public Command {
  public:
   void Configure(CLI::App& app, SettingFlags&) override {
@@ -60,12 +44,7 @@ class Doctor final : public Command {
 
   Result<ExitCode> Run(Invocation& in) override {
     QUERN_TRY(missing_.Check());
-    std::vector<DoctorCheck> checks = RunDoctor(in.config, in.resolve_options());
-    // Only the program knows that the configuration could not be read, and which streams it talks to.
-    if (in.config_error) {
-      std::erase_if(checks, [](const DoctorCheck& check) { return check.name == "configuration"; });
-      checks.push_back(BrokenConfig(*in.config_error));
-    }
+    std::vector<DoctorCheck> checks = RunDoctor(in.config, in.config_error, in.resolve_options());
     checks.push_back(CheckTerminal(in.terminal));
     bool failed = false;
     Json list = Json::array();

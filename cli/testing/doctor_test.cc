@@ -81,9 +81,11 @@ TEST_F(Doctor, FailsOnBrokenAliases) {
 }
 
 TEST_F(Doctor, FailsOnABrokenConfigurationAndStillChecksTheRest) {
-  const std::string path = scratch_.Write("c.json", "{");
+  const std::string path = scratch_.Write("c.json", "{\n \"general\": {\n  \"colr\": \"auto\"}}");
   Report report = Run({{"QUERN_CONFIG", path}});
   EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.text, HasSubstr("~/c.json:3: unknown key")) << "the home folder is not shown";
+  EXPECT_THAT(report.text, Not(HasSubstr(path)));
   EXPECT_EQ(report.checks["configuration"]["state"], "fail");
   EXPECT_EQ(report.checks["kernels"]["state"], "ok");
 }

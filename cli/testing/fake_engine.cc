@@ -27,7 +27,6 @@
 namespace quern {
 
 using cli::Fail;
-using cli::WithHint;
 
 class Model::Impl {
  public:
@@ -347,8 +346,10 @@ Result<BenchReport> RunBench(const std::shared_ptr<Model>& model, const BenchOpt
   return report;
 }
 
-std::vector<DoctorCheck> RunDoctor(const Config& config, const ResolveOptions&) {
+std::vector<DoctorCheck> RunDoctor(const Config& config, const std::optional<Error>& config_error,
+                                   const ResolveOptions&) {
   std::vector<DoctorCheck> checks = {{DoctorCheck::State::kOk, "cpu", "2 processors", ""}};
+  if (config_error) checks.push_back({DoctorCheck::State::kFail, "configuration", config_error->message, ""});
   if (config.Get("store.models_dir") == "/nowhere") {
     checks.push_back({DoctorCheck::State::kFail, "models", "/nowhere is missing", "create it"});
   }

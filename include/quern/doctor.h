@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "quern/config.h"
+#include "quern/error.h"
 #include "quern/model.h"
 
 namespace quern {
@@ -17,7 +19,9 @@ struct DoctorCheck {
   std::string remedy;  // for warn and fail
 };
 // Runs all checks but that of the terminal, which belongs to the caller; none of them changes anything, uses the
-// network or prints a secret. Paths under the home directory are shown with "~".
-std::vector<DoctorCheck> RunDoctor(const Config& config, const ResolveOptions& options);
+// network or prints a secret. Paths under the home directory are shown with "~". `config_error`: why the configuration
+// could not be read, if so; `config` then holds the defaults.
+std::vector<DoctorCheck> RunDoctor(const Config& config, const std::optional<Error>& config_error,
+                                   const ResolveOptions& options);
 
 }  // namespace quern

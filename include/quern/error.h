@@ -50,4 +50,28 @@ inline tl::unexpected<Error> MakeError(Code code, std::string message, std::stri
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint), {}});
 }
 
+// Adds what to do about it: return WithHint(Fail(...), "raise --ctx").
+inline tl::unexpected<Error> WithHint(tl::unexpected<Error> failure, std::string hint) {
+  failure.value().hint = std::move(hint);
+  return failure;
+}
+
 }  // namespace quern
+
+#define QUERN_CONCAT_INNER_(a, b) a##b
+#define QUERN_CONCAT_(a, b) QUERN_CONCAT_INNER_(a, b)
+
+// Returns the error of a Status or Result expression, if it has one.
+#define QUERN_TRY(expr)                                                          \
+  do {                                                                           \
+    auto quern_status_ = (expr);                                                 \
+    if (!quern_status_) return tl::unexpected(std::move(quern_status_).error()); \
+  } while (false)
+
+// QUERN_ASSIGN_OR_RETURN(auto x, F()): x gets the value, or the error is returned.
+#define QUERN_ASSIGN_OR_RETURN(lhs, expr) \
+  QUERN_ASSIGN_OR_RETURN_IMPL_(QUERN_CONCAT_(quern_result_, __LINE__), lhs, expr)
+#define QUERN_ASSIGN_OR_RETURN_IMPL_(result, lhs, expr)          \
+  auto result = (expr);                                          \
+  if (!result) return tl::unexpected(std::move(result).error()); \
+  lhs = std::move(*result)

@@ -27,22 +27,14 @@ namespace fs = std::filesystem;
 using State = DoctorCheck::State;
 
 // Paths under the home directory are shown with "~", so that a report can be pasted.
-std::string Shown(const fs::path& path) {
+std::string Shown(std::string text) {
   const char* home = std::getenv("HOME");
-  const std::string text = path.string();
-  if (home == nullptr || *home == '\0' || !text.starts_with(home)) return text;
-  return "~" + text.substr(std::string_view(home).size());
-}
-
-// The same for a path within a message.
-std::string Redacted(std::string message) {
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0' || std::string_view(home) == "/") return message;
-  const std::string_view needle(home);
-  for (size_t at = message.find(needle); at != std::string::npos; at = message.find(needle, at + 1)) {
-    message.replace(at, needle.size(), "~");
+  const std::string_view needle = home == nullptr ? "" : home;
+  if (needle.size() < 2) return text;  // none, or "/"
+  for (size_t at = text.find(needle); at != std::string::npos; at = text.find(needle, at + 1)) {
+    text.replace(at, needle.size(), "~");
   }
-  return message;
+  return text;
 }
 
 DoctorCheck CheckCpu() {
@@ -99,14 +91,15 @@ DoctorCheck CheckModelsDir(const ResolveOptions& options) {
   while (!fs::exists(existing, error) && existing.has_parent_path() && existing != existing.parent_path())
     existing = existing.parent_path();
   if (::access(existing.c_str(), W_OK) != 0) {
-    return {State::kFail, "models directory", fmt::format("{} is not writable", Shown(cache)),
+    return {State::kFail, "models directory", fmt::format("{} is not writable", Shown(cache.string())),
             "choose another with --models-dir or QUERN_MODELS_DIR"};
   }
   struct statvfs info {};
   if (::statvfs(existing.c_str(), &info) != 0)
-    return {State::kWarn, "models directory", Shown(cache) + ": free space unknown", ""};
+    return {State::kWarn, "models directory", Shown(cache.string()) + ": free space unknown", ""};
   const double free_gb = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / 1e9;
-  DoctorCheck check{State::kOk, "models directory", fmt::format("{}, {:.1f} GB free", Shown(cache), free_gb), ""};
+  DoctorCheck check{State::kOk, "models directory", fmt::format("{}, {:.1f} GB free", Shown(cache.string()), free_gb),
+                    ""};
   struct statfs system {};
   if (::statfs(existing.c_str(), &system) == 0 && !HasSymlinks(system)) {
     check.state = State::kWarn;
@@ -154,13 +147,17 @@ DoctorCheck CheckAliases() {
   const std::string path = DefaultAliasPath();
   const Result<std::vector<Alias>> aliases = ListAliases(path);
   if (!aliases) {
-    return {State::kFail, "aliases", Redacted(aliases.error().message), fmt::format("mend or delete {}", Shown(path))};
+    return {State::kFail, "aliases", Shown(aliases.error().message), fmt::format("mend or delete {}", Shown(path))};
   }
   const auto num_own = std::ranges::count_if(*aliases, [](const Alias& alias) { return !alias.built_in; });
   return {State::kOk, "aliases", fmt::format("{} of yours, {} built in", num_own, BuiltInAliases().size()), ""};
 }
 
-DoctorCheck CheckConfig(const Config& config) {
+DoctorCheck CheckConfig(const Config& config, const std::optional<Error>& broken) {
+  if (broken) {
+    return {State::kFail, "configuration", Shown(broken->message),
+            broken->hint.empty() ? "mend the file" : Shown(broken->hint)};
+  }
   DoctorCheck check{State::kOk, "configuration", config.path().empty() ? "no file; defaults" : Shown(config.path()),
                     ""};
   if (!config.unknown_variables().empty()) {
@@ -194,10 +191,11 @@ DoctorCheck CheckClock() {
 
 }  // namespace
 
-std::vector<DoctorCheck> RunDoctor(const Config& config, const ResolveOptions& options) {
+std::vector<DoctorCheck> RunDoctor(const Config& config, const std::optional<Error>& config_error,
+                                   const ResolveOptions& options) {
   return {CheckCpu(),   CheckKernelResults(),    CheckMemory(),
           CheckGpu(),   CheckModelsDir(options), CheckDownloads(options),
-          CheckDemo(),  CheckAliases(),          CheckConfig(config),
+          CheckDemo(),  CheckAliases(),          CheckConfig(config, config_error),
           CheckToken(), CheckLimits(),           CheckClock()};
 }
 

@@ -70,7 +70,7 @@ double Perplexity(const std::string& path, std::span<const TokenId> tokens, cons
 class HeldOut : public testing::TestWithParam<const char*> {};
 
 TEST_P(HeldOut, PerplexityOfTrainingIsReproduced) {
-  if (!std::filesystem::exists(kWordnet)) GTEST_SKIP() << "Debian's wordnet-base is not installed";
+  ASSERT_TRUE(std::filesystem::exists(kWordnet)) << "install Debian's wordnet-base (scripts/bootstrap does)";
   const auto golden = ParseJson(*ReadFile(Source(std::string("models/") + GetParam() + "/golden.json")), "golden.json");
   const double wanted = std::exp((*golden)["held_out_loss"].get<double>());
   const std::vector<TokenId> tokens = HeldOutTokens(GetParam(), 200);
@@ -82,7 +82,7 @@ TEST_P(HeldOut, PerplexityOfTrainingIsReproduced) {
 // What quantising costs, on 20 of the rows. Bounds: measured ratios (docs/quantization.md) with a margin of about a
 // half, so that a codec or a kernel that got worse is seen. QUERN_ALL_TYPES=1 prints the table for every type.
 TEST(Quantised, PerplexityStaysWithinItsBound) {
-  if (!std::filesystem::exists(kWordnet)) GTEST_SKIP() << "Debian's wordnet-base is not installed";
+  ASSERT_TRUE(std::filesystem::exists(kWordnet)) << "install Debian's wordnet-base (scripts/bootstrap does)";
   struct Bound {
     const char* type;
     double ratio;  // to the BF16 checkpoint

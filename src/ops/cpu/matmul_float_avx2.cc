@@ -213,47 +213,7 @@ void Run(const PackedMatrix& weight, const Activations& x, int64_t panel_begin, 
 }  // namespace
 
 MatmulFn DotFloatAvx2(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-    case DType::kF64:
-      return Run<DType::kF32>;
-    case DType::kF16:
-      return Run<DType::kF16>;
-    case DType::kBF16:
-      return Run<DType::kBF16>;
-    case DType::kQ4_0:
-      return Run<DType::kQ4_0>;
-    case DType::kQ4_1:
-      return Run<DType::kQ4_1>;
-    case DType::kQ5_0:
-      return Run<DType::kQ5_0>;
-    case DType::kQ5_1:
-      return Run<DType::kQ5_1>;
-    case DType::kQ8_0:
-      return Run<DType::kQ8_0>;
-    case DType::kQ2_K:
-      return Run<DType::kQ2_K>;
-    case DType::kQ3_K:
-      return Run<DType::kQ3_K>;
-    case DType::kQ4_K:
-      return Run<DType::kQ4_K>;
-    case DType::kQ5_K:
-      return Run<DType::kQ5_K>;
-    case DType::kQ6_K:
-      return Run<DType::kQ6_K>;
-    case DType::kIQ4_NL:
-      return Run<DType::kIQ4_NL>;
-    case DType::kIQ4_XS:
-      return Run<DType::kIQ4_XS>;
-    case DType::kMXFP4:
-      return Run<DType::kMXFP4>;
-    case DType::kI8:
-    case DType::kI16:
-    case DType::kI32:
-    case DType::kI64:
-      break;
-  }
-  return nullptr;
+  return SelectByDType(dtype, [](auto type) -> MatmulFn { return Run<type()>; });
 }
 
 }  // namespace quern::ops::cpu

@@ -331,36 +331,10 @@ void Run(const PackedMatrix& weight, const Activations& x, int64_t panel_begin, 
 }  // namespace
 
 MatmulFn DotInt8Avx2(DType dtype) {
-  switch (dtype) {
-    case DType::kQ4_0:
-      return Run<DType::kQ4_0>;
-    case DType::kQ4_1:
-      return Run<DType::kQ4_1>;
-    case DType::kQ5_0:
-      return Run<DType::kQ5_0>;
-    case DType::kQ5_1:
-      return Run<DType::kQ5_1>;
-    case DType::kQ8_0:
-      return Run<DType::kQ8_0>;
-    case DType::kQ2_K:
-      return Run<DType::kQ2_K>;
-    case DType::kQ3_K:
-      return Run<DType::kQ3_K>;
-    case DType::kQ4_K:
-      return Run<DType::kQ4_K>;
-    case DType::kQ5_K:
-      return Run<DType::kQ5_K>;
-    case DType::kQ6_K:
-      return Run<DType::kQ6_K>;
-    case DType::kIQ4_NL:
-      return Run<DType::kIQ4_NL>;
-    case DType::kIQ4_XS:
-      return Run<DType::kIQ4_XS>;
-    case DType::kMXFP4:
-      return Run<DType::kMXFP4>;
-    default:
-      return nullptr;
-  }
+  return SelectByDType(dtype, [](auto type) -> MatmulFn {
+    if constexpr (FormatOf(type()).float_bytes == 0) return Run<type()>;
+    return nullptr;
+  });
 }
 
 }  // namespace quern::ops::cpu

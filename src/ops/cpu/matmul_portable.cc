@@ -247,47 +247,7 @@ void LoadPadded(const float* x, int64_t block, int64_t num_cols, float (&out)[32
 }  // namespace
 
 MatmulSet PortableMatmul(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-    case DType::kF64:
-      return SetOf<DType::kF32>();
-    case DType::kF16:
-      return SetOf<DType::kF16>();
-    case DType::kBF16:
-      return SetOf<DType::kBF16>();
-    case DType::kQ4_0:
-      return SetOf<DType::kQ4_0>();
-    case DType::kQ4_1:
-      return SetOf<DType::kQ4_1>();
-    case DType::kQ5_0:
-      return SetOf<DType::kQ5_0>();
-    case DType::kQ5_1:
-      return SetOf<DType::kQ5_1>();
-    case DType::kQ8_0:
-      return SetOf<DType::kQ8_0>();
-    case DType::kQ2_K:
-      return SetOf<DType::kQ2_K>();
-    case DType::kQ3_K:
-      return SetOf<DType::kQ3_K>();
-    case DType::kQ4_K:
-      return SetOf<DType::kQ4_K>();
-    case DType::kQ5_K:
-      return SetOf<DType::kQ5_K>();
-    case DType::kQ6_K:
-      return SetOf<DType::kQ6_K>();
-    case DType::kIQ4_NL:
-      return SetOf<DType::kIQ4_NL>();
-    case DType::kIQ4_XS:
-      return SetOf<DType::kIQ4_XS>();
-    case DType::kMXFP4:
-      return SetOf<DType::kMXFP4>();
-    case DType::kI8:
-    case DType::kI16:
-    case DType::kI32:
-    case DType::kI64:
-      break;
-  }
-  return {};
+  return SelectByDType(dtype, [](auto type) { return SetOf<type()>(); });
 }
 
 void PrepareF32Portable(const float* x, int64_t ldx, int64_t num_rows, int64_t num_cols, float* out) {
