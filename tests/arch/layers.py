@@ -19,6 +19,9 @@ ALLOWED = {
     "text": {"base", "tensor", "format"},  # a tokenizer is built from format's Vocabulary
     "device": {"base", "tensor"},
     "device/cpu": {"device"},
+    "kernels/descriptor": {"tensor"},
+    "kernels/ir": {"kernels/descriptor"},
+    "kernels/lower": {"kernels/ir", "kernels/descriptor"},
     "ops": {"device", "device/cpu"},  # program/executor.h names the one device there is so far
     "ops/cpu": {"ops", "device/cpu"},
     "models": {"ops", "format", "text"},
