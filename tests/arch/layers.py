@@ -20,7 +20,8 @@ ALLOWED = {
     "device": {"base", "tensor"},
     "device/cpu": {"device"},
     "kernels/descriptor": {"tensor"},
-    "kernels/ir": {"kernels/descriptor"},
+    "kernels/layout": {"kernels/descriptor"},
+    "kernels/ir": {"kernels/descriptor", "kernels/layout"},
     "kernels/lower": {"kernels/ir", "kernels/descriptor"},
     "ops": {"device", "device/cpu"},  # program/executor.h names the one device there is so far
     "ops/cpu": {"ops", "device/cpu"},
