@@ -126,6 +126,10 @@ constexpr CodeForm CodeFormOf(DType type) {
 inline constexpr int8_t kIq4Codes[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 inline constexpr int8_t kMxfp4Codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
+// QA8 blocks of activations whose scale is below this have codes 0. So every product of scales that meets a code is far
+// from the subnormal floats, and a kernel may accumulate a power of two times the sum, exactly.
+inline constexpr float kQa8SmallestScale = 0x1p-80f;
+
 // One block as a product sees it.
 struct CodeBlock {
   uint8_t codes[32] = {};  // q as stored: unsigned, an index into the table, or the byte of a signed code

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/ir/builder.h"
+#include "kernels/ir/gen/kernel_name.h"
 #include "kernels/ir/gen/rp16_block.h"
 #include "kernels/layout/qa8_tile.h"
 #include "kernels/layout/rp16.h"
@@ -30,7 +31,10 @@ class Generator {
     const Dim &r = *descriptor.dim("R"), &n = *descriptor.dim("N"), &k = *descriptor.dim("K");
     rows_ = b_.U32Param("rows", r.min, r.max);
     n_ = b_.U32Param("n", n.min, n.max);
-    blocks_ = b_.U32Param("blocks", k.min / 32, k.max / 32, std::max(1u, k.multiple_of / 32));
+    // A stage may reach one panel ahead, not two: a panel has at least as many groups as stages are in flight.
+    const uint32_t multiple = std::max(1u, k.multiple_of / 32);
+    const uint32_t least = std::max(k.min / 32, 8 * ((s_.stages - 1) * s_.unroll - 1) + 1);
+    blocks_ = b_.U32Param("blocks", (least + multiple - 1) / multiple * multiple, k.max / 32, multiple);
     ragged_ = k.multiple_of % 256 != 0;
   }
 
@@ -69,7 +73,7 @@ class Generator {
     d_base_ = b_.Let("d_base", tile_pairs * 64 + b_.Wide(reader_.t * 16));
     if (form_.has_min) isum_base_ = b_.Let("isum_base", tile_pairs * 128 + b_.Wide(reader_.t * 32));
 
-    for (uint32_t i = 0; i + 1 < s_.stages; ++i) IssueStage(first_, b_.U32(i), b_.U32(i));
+    for (uint32_t i = 0; i + 1 < s_.stages; ++i) IssueStage(first_, b_.U32(i), b_.U32(i), b_.Pred(true));
     const Reg slot = b_.Declare("slot", kU32);
     b_.Set(slot, b_.U32(0));
     const auto panel_loop = [&](Value offset) { RunPanel(first_ + offset, offset, slot); };
@@ -83,22 +87,22 @@ class Generator {
 
  private:
   // Starts the copies of one stage of a panel into a slot: the heads and this warp's blocks of its groups.
-  void IssueStage(Value panel, Value stage, Value slot) {
+  void IssueStage(Value panel, Value stage, Value slot, Value wanted) {
     const uint32_t part_bytes = chains_ * static_cast<uint32_t>(layout_.block_bytes);
     const uint32_t unit_bytes = static_cast<uint32_t>(layout_.head_bytes) + part_bytes;
     const Value dst = b_.Let("slot_base", ring_base_ + slot * stage_bytes_);
-    const Value panel_at = b_.Let("panel_at", b_.Wide(panel) * panel_bytes_);
-    const Value live = b_.Let("live", panel < panels_);
+    // Panels beyond the last one repeat it, and nothing of them is stored: cheaper than a branch around the products.
+    const Value panel_at = b_.Let("panel_at", b_.Wide(b_.Min(panel, panels_ - 1)) * panel_bytes_);
     for (uint32_t u = 0; u < s_.unroll; ++u) {
       const Value group = s_.unroll == 1 ? stage : b_.Let("group", stage * s_.unroll + u);
       const Value group_at = b_.Let("group_at", panel_at + b_.Wide(group) * group_bytes_);
-      const Value in_panel = b_.Let("in_panel", live & (group < groups_));
+      const Value in_panel = b_.Let("in_panel", wanted & (group < groups_));
       if (layout_.head_bytes != 0) {
         CopyChunks(static_cast<uint32_t>(layout_.head_bytes), dst + u * unit_bytes, group_at, in_panel, {});
       }
-      const Value first_block = b_.Let("first_block", group * 8 + part_ * chains_);
       Value limit{};  // bytes of this warp's blocks that exist
       if (ragged_) {
+        const Value first_block = b_.Let("first_block", group * 8 + part_ * chains_);
         const Value count = b_.Select(first_block < blocks_, b_.Min(blocks_ - first_block, b_.U32(chains_)), b_.U32(0));
         limit = b_.Let("limit", count * static_cast<uint32_t>(layout_.block_bytes));
       }
@@ -108,22 +112,17 @@ class Generator {
     b_.AsyncCommit();
   }
 
+  // Chunks that do not exist are not copied, and never read: their slots keep what they had.
   void CopyChunks(uint32_t bytes, Value to, Value from, Value allowed, Value limit) {
     for (uint32_t at = 0; at < bytes; at += 512) {
       const Value offset = b_.Let("chunk", b_.Lane() * 16 + at);
-      Value predicate = allowed;
+      Value condition = allowed;
       if (limit.builder != nullptr) {
-        predicate = predicate & (offset < limit);
+        condition = condition & (offset < limit);
       } else if (at + 512 > bytes) {
-        predicate = predicate & (offset < b_.U32(bytes));
+        condition = condition & (offset < b_.U32(bytes));
       }
-      // Chunks beyond the stage's part would write another part of the ring.
-      if (at + 512 > bytes) {
-        b_.If(offset < b_.U32(bytes), Uniform::kThread,
-              [&] { b_.AsyncCopy(ring_, to + offset, w_, from + b_.Wide(offset), predicate); });
-      } else {
-        b_.AsyncCopy(ring_, to + offset, w_, from + b_.Wide(offset), predicate);
-      }
+      b_.If(condition, Uniform::kThread, [&] { b_.AsyncCopy(ring_, to + offset, w_, from + b_.Wide(offset)); });
     }
   }
 
@@ -144,11 +143,9 @@ class Generator {
       const Value wraps = b_.Let("wraps", stages_per_panel_ <= ahead);
       const Value next_panel = b_.Select(wraps, panel + 1, panel);
       const Value next_stage = b_.Let("next_stage", b_.Select(wraps, ahead - stages_per_panel_, ahead));
-      // After the tile's last panel nothing follows; the sentinel is refused by the copy's predicate.
       const Value more = panel_index + b_.Select(wraps, b_.U32(1), b_.U32(0)) < b_.U32(s_.rows_per_warp);
       const Value free_slot = b_.Select(slot.value() == 0, b_.U32(s_.stages - 1), slot.value() - 1);
-      IssueStage(b_.Let("next_panel", b_.Select(more, next_panel, panels_)), next_stage,
-                 b_.Let("free_slot", free_slot));
+      IssueStage(b_.Let("next_panel", next_panel), next_stage, b_.Let("free_slot", free_slot), b_.Let("more", more));
       const Value base = b_.Let("base", ring_base_ + slot.value() * stage_bytes_);
       for (uint32_t u = 0; u < s_.unroll; ++u) {
         const Value group = s_.unroll == 1 ? stage : b_.Let("group", stage * s_.unroll + u);
@@ -182,14 +179,14 @@ class Generator {
     std::array<Value, 4> words;
     std::array<std::array<Value, 2>, 2> d;                    // [block][column]
     std::array<std::array<std::array<Value, 2>, 2>, 2> isum;  // [block][half][column]
-    // With one chain per warp only half of the pair is this warp's: block b mod 2.
-    const Value half = b_.Let("half", first_chain & 1);
+    Value half;  // with one chain per warp only this half of the pair is its own
     if (count == 2) {
       const Value q = b_.Load("x", kU32x4, q_, q_base_ + pair_wide * 512, has_row_ & has_pair);
       const Value scale = b_.Load("dx", kF32x4, d_, d_base_ + pair_wide * 64, has_pair);
       for (uint32_t i = 0; i < 4; ++i) words[i] = b_.Extract(q, i);
       for (uint32_t i = 0; i < 4; ++i) d[i % 2][i / 2] = b_.Extract(scale, i);
     } else {
+      half = b_.Let("half", first_chain & 1);
       const Value q = b_.Load("x", kU32x2, q_, q_base_ + pair_wide * 512 + b_.Wide(half * 8), has_row_ & has_pair);
       for (uint32_t i = 0; i < 2; ++i) words[i] = b_.Extract(q, i);
       for (uint32_t col = 0; col < 2; ++col)
@@ -352,16 +349,7 @@ Result<Kernel> MatmulMmaI8(const Descriptor& d, const Schedule& s) {
   if (k.multiple_of % super != 0)
     return Fail(Code::kUnsupported, "{} needs K in multiples of {}; the descriptor allows {}",
                 quern::NameOf(d.weights[0].format), super, k.multiple_of);
-  // A stage may reach one panel ahead, not two.
-  if ((k.min + 255) / 256 < (s.stages - 1) * s.unroll)
-    return Fail(Code::kUnsupported, "a ring of {} stages needs K of at least {}; the descriptor allows {}", s.stages,
-                256 * (s.stages - 1) * s.unroll, k.min);
-  Kernel kernel = Generator(d, s).Run();
-  kernel.id = KernelId(d, s);
-  kernel.symbol = kernel.id;
-  std::replace_if(
-      kernel.symbol.begin(), kernel.symbol.end(), [](char c) { return c == '.' || c == '-'; }, '_');
-  return kernel;
+  return Named(Generator(d, s).Run(), d, s);
 }
 
 }  // namespace quern::kernels::ir::gen

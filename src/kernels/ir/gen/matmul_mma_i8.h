@@ -6,9 +6,10 @@
 // schedule changes a bit. Weights stream through a ring of `stages` stages of `unroll` groups per warp in shared
 // memory: reads in flight cost no registers.
 //
-// Parameters, in order: rows R, n N, blocks K / 32. Buffers: w, q, d, [isum: formats with a minimum], y.
-// Exact against the sequential order of the contract while |y| stays below 2^120: formats with an offset accumulate
-// 2^shift times their sums, which is undone at the end.
+// A schedule with a long ring serves only K of at least 256 * ((stages - 1) * unroll - 1) + 32; the range of the
+// parameter `blocks` says so. Parameters, in order: rows R, n N, blocks K / 32. Buffers: w, q, d, [isum: formats with a
+// minimum], y. Exact against the sequential order of the contract while |y| stays below 2^120: formats with an offset
+// accumulate 2^shift times their sums, which is undone at the end.
 #pragma once
 
 #include "base/status.h"
