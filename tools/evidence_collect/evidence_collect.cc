@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string cubins, out, only;
-  bool quick = false;
+  bool quick = false, brief = false;
 };
 
 Json DeviceRecord(const device::cuda::CudaProperties& p) {
@@ -37,7 +37,7 @@ Result<int> CollectConformance(device::cuda::CudaDevice& device, const DeviceKer
   int failed = 0, total = 0;
   for (const DeviceKernel& k : kernels.all()) {
     if (k.kernel.id.find(options.only) == std::string::npos) continue;
-    QUERN_ASSIGN_OR_RETURN(const Json cases, Conformance(device, k, options.quick ? 2 : 20));
+    QUERN_ASSIGN_OR_RETURN(const Json cases, Conformance(device, k, options.quick || options.brief ? 2 : 20));
     Json record = {{"schema", 1},
                    {"kernel_id", k.kernel.id},
                    {"ir_sha256", Sha256Hex(Dump(k.kernel))},
@@ -131,19 +131,25 @@ Status CollectTimes(device::cuda::CudaDevice& device, const DeviceKernels& kerne
     out << record.dump() << "\n";
     return times[0].kernel;
   };
+  const std::vector<uint32_t> row_counts =
+      options.brief ? std::vector<uint32_t>{1, 8} : std::vector<uint32_t>{1, 2, 4, 8};
+  const std::vector<DType> formats =
+      options.brief
+          ? std::vector<DType>{DType::kQ8_0, DType::kQ4_K, DType::kQ6_K, DType::kIQ4_NL}
+          : std::vector<DType>{DType::kQ8_0, DType::kQ4_K, DType::kQ6_K, DType::kQ4_1,   DType::kQ5_0,   DType::kQ5_1,
+                               DType::kQ2_K, DType::kQ3_K, DType::kQ5_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4};
   const Product kHeads[] = {{"head_e2b", 262144, 1536}, {"head_e4b", 262144, 2560}, {"head_26b", 262144, 2816}};
   for (const Product& p : kHeads) {
-    for (const uint32_t rows : {1u, 2u, 4u, 8u}) QUERN_TRY(time(DType::kQ4_0, p, rows));
+    for (const uint32_t rows : row_counts) QUERN_TRY(time(DType::kQ4_0, p, rows));
   }
-  for (const DType f : {DType::kQ8_0, DType::kQ4_K, DType::kQ6_K, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
-                        DType::kQ2_K, DType::kQ3_K, DType::kQ5_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
+  for (const DType f : formats) {
     for (const uint32_t rows : {1u, 8u}) {
       for (const Product& p : {Product{"head_e2b", 262144, 1536}, Product{"down_e2b", 1536, 12288}})
         QUERN_TRY(time(f, p, rows));
     }
   }
   for (const Layer& layer : Layers()) {
-    for (const uint32_t rows : {1u, 2u, 4u, 8u}) {
+    for (const uint32_t rows : row_counts) {
       double bytes = 0;
       std::vector<std::pair<Product, const DeviceKernel*>> sequence;
       for (const Product& p : layer.products) {
@@ -179,6 +185,8 @@ int main(int argc, char** argv) {
     const std::string_view arg = argv[i];
     if (arg == "--quick") {
       options.quick = true;
+    } else if (arg == "--brief") {
+      options.brief = true;
     } else if (arg == "--only" && i + 1 < argc) {
       options.only = argv[++i];
     } else if (options.cubins.empty()) {
@@ -188,7 +196,7 @@ int main(int argc, char** argv) {
     }
   }
   if (options.out.empty()) {
-    std::fprintf(stderr, "usage: evidence_collect CUBIN_FOLDER OUT_FOLDER [--quick] [--only TEXT]\n");
+    std::fprintf(stderr, "usage: evidence_collect CUBIN_FOLDER OUT_FOLDER [--quick | --brief] [--only TEXT]\n");
     return 2;
   }
   const auto result = quern::evidence::Run(options);

@@ -17,7 +17,8 @@ constexpr Schedule kRp16Schedules[] = {
     {.mma = Mma::kM16N8K32, .warps = 4, .rows_per_warp = 1, .split = 1, .unroll = 1, .stages = 3, .min_blocks = 4},
     {.mma = Mma::kM16N8K32, .warps = 4, .rows_per_warp = 1, .split = 2, .unroll = 1, .stages = 4, .min_blocks = 4},
     {.mma = Mma::kM16N8K32, .warps = 4, .rows_per_warp = 1, .split = 4, .unroll = 1, .stages = 4, .min_blocks = 4},
-    {.mma = Mma::kM16N8K32, .warps = 8, .rows_per_warp = 1, .split = 8, .unroll = 1, .stages = 8, .min_blocks = 4},
+    {.mma = Mma::kM16N8K32, .warps = 8, .rows_per_warp = 1, .split = 8, .unroll = 2, .stages = 4, .min_blocks = 2},
+    {.mma = Mma::kM16N8K32, .warps = 8, .rows_per_warp = 1, .split = 8, .unroll = 4, .stages = 3, .min_blocks = 2},
 };
 
 }  // namespace
@@ -31,13 +32,12 @@ std::string CatalogueEntry::file() const {
   return name;
 }
 
-Descriptor Rp16MatmulDescriptor(DType format) {
-  const bool super = CodeFormOf(format).scale == ScaleKind::kHalfPerSuperblock;
+Descriptor Rp16MatmulDescriptor(DType format, uint32_t k_multiple) {
   return {.family = Family::kMatmul,
           .weights = {{format, Layout::kRp16}},
           .in = Encoding::kQa8,
           .out = Encoding::kF32,
-          .dims = {{"K", super ? 256u : 32u, 65536, super ? 256u : 32u}, {"N", 1, 1u << 24, 1}, {"R", 1, 1u << 16, 1}},
+          .dims = {{"K", k_multiple, 65536, k_multiple}, {"N", 1, 1u << 24, 1}, {"R", 1, 1u << 16, 1}},
           .epilogue = {Epilogue::kStore},
           .numerics = NumericsClass::kDotI8};
 }
@@ -54,7 +54,11 @@ Descriptor QuantizeRowsDescriptor() {
 std::vector<CatalogueEntry> Catalogue() {
   std::vector<CatalogueEntry> entries;
   for (const DType format : kQuantFormats) {
-    for (const Schedule& schedule : kRp16Schedules) entries.push_back({Rp16MatmulDescriptor(format), schedule});
+    for (const Schedule& schedule : kRp16Schedules) entries.push_back({Rp16MatmulDescriptor(format, 256), schedule});
+    // K that ends inside a group of eight blocks: code for the tail costs registers, so it has kernels of its own.
+    if (CodeFormOf(format).scale != ScaleKind::kHalfPerSuperblock) {
+      for (const int i : {0, 2, 4}) entries.push_back({Rp16MatmulDescriptor(format, 32), kRp16Schedules[i]});
+    }
   }
   entries.push_back({QuantizeRowsDescriptor(), {.warps = 4}});
   return entries;

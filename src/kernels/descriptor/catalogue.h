@@ -19,8 +19,9 @@ struct CatalogueEntry {
 // In a fixed order: by family, then format, then schedule.
 std::vector<CatalogueEntry> Catalogue();
 
-// y = x W^T of class dot-i8 over panels rp16: what the entries of its kind ask for.
-Descriptor Rp16MatmulDescriptor(DType format);
+// y = x W^T of class dot-i8 over panels rp16, for K in multiples of 256 or 32 (256 for formats with scales per 256
+// values).
+Descriptor Rp16MatmulDescriptor(DType format, uint32_t k_multiple);
 Descriptor QuantizeRowsDescriptor();
 
 }  // namespace quern::kernels

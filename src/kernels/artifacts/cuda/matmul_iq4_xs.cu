@@ -4,7 +4,7 @@
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.c0483b3d
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 22b1cafebda2ebdfa2bdde0f31f6df33f1f412cc9ee826f847a1e636882f5a82
+// ir sha256 08da0854ba82b20b2014625c8f8fa2e7670976c4f0c7187482554cf1af7fa09a
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -22,6 +22,9 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args&
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 272ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -31,61 +34,62 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args&
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 608u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2208ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 272u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel & (lane_at < 272u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
       qk_async_wait<0>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 1u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_2 = (ring_base + (free_slot * 304u));
-      const qk_u64 panel_at_2 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(next_stage) * 2208ull));
-      const bool in_panel_2 = (more & (next_stage < groups));
-      const qk_u32 chunk_3 = (lane * 16u);
-      if ((in_panel_2 & (chunk_3 < 32u))) {
-        qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 304u));
+      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2208ull));
+      const bool in_panel_2 = (true & (ahead < groups));
+      if ((in_panel_2 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_2, w + group_at_2);
       }
-      const qk_u32 chunk_4 = (lane * 16u);
-      if ((in_panel_2 & (chunk_4 < 272u))) {
-        qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_4)));
+      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 272u) + 32u)));
+      if ((in_panel_2 & (lane_at < 272u))) {
+        qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 304u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 low_bits = (index & 0x7070707u);
@@ -116,13 +120,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args&
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
-      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx_2), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
       slot = ((slot == 1u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -162,7 +166,7 @@ QK_KERNEL(256, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d(QK_ARGS args) {
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.f1cb6e03
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 267b3aed9444283a8c6b62339d98ea4f60e526661672d2fb91dd1df8a72080a7
+// ir sha256 fff3522e474d57cbc119b677c051d42dea801edd30416c5b455f4553c43b4a68
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -215,73 +219,65 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 6624u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2208ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(32u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_5), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1536u), w + (part_at + 1536ull));
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 2048u);
-    if ((in_panel & (chunk_6 < 2176u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_6), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_6)));
+    if ((in_panel & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 2048u), w + (part_at + 2048ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 2208u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2208ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2208u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2208ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_2 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_7), w + (group_at_2 + (qk_u64)(chunk_7)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(32u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_8), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_9), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_9)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_10 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_10), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 1536u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_11), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1536u), w + (part_at_2 + 1536ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 2048u);
-    if ((in_panel_2 & (chunk_12 < 2176u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_12), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_12)));
+    if ((in_panel_2 & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 2048u), w + (part_at_2 + 2048ull));
     }
     qk_async_commit();
     slot = 0u;
 #pragma unroll 1
     for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
       const qk_u32 panel = (first_panel + panel_index);
+      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
       acc0_0 = 0x0p+0f;
       acc0_1 = 0x0p+0f;
       acc0_2 = 0x0p+0f;
@@ -319,46 +315,37 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         qk_async_wait<1>();
         qk_warp_sync();
         const qk_u32 ahead = (stage + 2u);
+        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
         const bool wraps = (groups <= ahead);
         const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((panel_index + (wraps ? 1u : 0u)) < 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-        const qk_u32 slot_base_3 = (ring_base + (free_slot * 2208u));
-        const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-        const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 2208ull));
+        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
+        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2208u));
+        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 2208ull));
         const bool in_panel_3 = (more & (next_stage < groups));
-        const qk_u32 chunk_13 = (lane * 16u);
-        if ((in_panel_3 & (chunk_13 < 32u))) {
-          qk_async_copy(ring + (slot_base_3 + chunk_13), w + (group_at_3 + (qk_u64)(chunk_13)));
+        if ((in_panel_3 & (lane_at < 32u))) {
+          qk_async_copy(ring + slot_at_3, w + group_at_3);
         }
-        const qk_u32 chunk_14 = (lane * 16u);
+        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(32u));
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_14), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_14)));
+          qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
         }
-        const qk_u32 chunk_15 = ((lane * 16u) + 512u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_15), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_15)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
         }
-        const qk_u32 chunk_16 = ((lane * 16u) + 1024u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_16), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_16)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
         }
-        const qk_u32 chunk_17 = ((lane * 16u) + 1536u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_17), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_17)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 1536u), w + (part_at_3 + 1536ull));
         }
-        const qk_u32 chunk_18 = ((lane * 16u) + 2048u);
-        if ((in_panel_3 & (chunk_18 < 2176u))) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_18), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_18)));
+        if ((in_panel_3 & (lane_at < 128u))) {
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 2048u), w + (part_at_3 + 2048ull));
         }
         qk_async_commit();
         const qk_u32 base = (ring_base + (slot * 2208u));
-        const qk_u32 pair = (stage * 4u);
-        const qk_u64 pair_wide = (qk_u64)(pair);
-        const bool has_pair = (pair < pairs);
-        const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
         const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
         const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
         const qk_u32 low_bits = (index & 0x7070707u);
@@ -389,13 +376,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes = (qk_u32)(byte_pair);
         const qk_i32 part = (qk_i32)((qk_i8)(bytes));
         const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
-        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
         const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
         const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 304u) + (lane * 8u)));
         const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
         const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
@@ -426,18 +413,15 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
         const qk_i32 part_3 = (qk_i32)((qk_i8)(bytes_2));
         const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
-        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
         const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
-        const qk_u32 pair_2 = ((stage * 4u) + 1u);
-        const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-        const bool has_pair_2 = (pair_2 < pairs);
-        const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+        acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
         const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
         const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
         const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
@@ -468,13 +452,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
         const qk_i32 part_5 = (qk_i32)((qk_i8)(bytes_3));
         const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
-        const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x_2.x, x_2.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
         const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.x), acc2_0);
-        acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.z), acc2_1);
-        acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.x), acc2_2);
-        acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.z), acc2_3);
+        acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+        acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+        acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+        acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
         const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 848u) + (lane * 8u)));
         const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
         const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
@@ -505,18 +489,15 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
         const qk_i32 part_7 = (qk_i32)((qk_i8)(bytes_4));
         const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
-        const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x_2.z, x_2.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
         const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.y), acc3_0);
-        acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.w), acc3_1);
-        acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.y), acc3_2);
-        acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.w), acc3_3);
-        const qk_u32 pair_3 = ((stage * 4u) + 2u);
-        const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-        const bool has_pair_3 = (pair_3 < pairs);
-        const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
+        acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+        acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+        acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+        acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
         const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1120u) + (lane * 8u)));
         const qk_u32 index_17 = (nibbles_5.x & 0xf0f0f0fu);
         const qk_u32 low_bits_17 = (index_17 & 0x7070707u);
@@ -547,13 +528,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
         const qk_i32 part_9 = (qk_i32)((qk_i8)(bytes_5));
         const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
-        const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x_3.x, x_3.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
         const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.x), acc4_0);
-        acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.z), acc4_1);
-        acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.x), acc4_2);
-        acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.z), acc4_3);
+        acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+        acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+        acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+        acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
         const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1392u) + (lane * 8u)));
         const qk_u32 index_21 = (nibbles_6.x & 0xf0f0f0fu);
         const qk_u32 low_bits_21 = (index_21 & 0x7070707u);
@@ -584,18 +565,15 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
         const qk_i32 part_11 = (qk_i32)((qk_i8)(bytes_6));
         const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
-        const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x_3.z, x_3.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
         const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.y), acc5_0);
-        acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.w), acc5_1);
-        acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.y), acc5_2);
-        acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.w), acc5_3);
-        const qk_u32 pair_4 = ((stage * 4u) + 3u);
-        const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-        const bool has_pair_4 = (pair_4 < pairs);
-        const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
+        acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+        acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+        acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+        acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
+        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
         const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1664u) + (lane * 8u)));
         const qk_u32 index_25 = (nibbles_7.x & 0xf0f0f0fu);
         const qk_u32 low_bits_25 = (index_25 & 0x7070707u);
@@ -626,13 +604,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
         const qk_i32 part_13 = (qk_i32)((qk_i8)(bytes_7));
         const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
-        const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x_4.x, x_4.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
         const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.x), acc6_0);
-        acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.z), acc6_1);
-        acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.x), acc6_2);
-        acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.z), acc6_3);
+        acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+        acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+        acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+        acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
         const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 1936u) + (lane * 8u)));
         const qk_u32 index_29 = (nibbles_8.x & 0xf0f0f0fu);
         const qk_u32 low_bits_29 = (index_29 & 0x7070707u);
@@ -663,13 +641,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03_tile(const qk_args&
         const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
         const qk_i32 part_15 = (qk_i32)((qk_i8)(bytes_8));
         const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
-        const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x_4.z, x_4.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
         const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.y), acc7_0);
-        acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.w), acc7_1);
-        acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.y), acc7_2);
-        acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.w), acc7_3);
+        acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+        acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+        acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+        acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
         slot = ((slot == 2u) ? 0u : (slot + 1u));
       }
       const qk_u32 row_n = ((panel * 16u) + g);
@@ -698,7 +676,7 @@ QK_KERNEL(128, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_f1cb6e03(QK_ARGS args) {
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.54b5ba9e
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 76b777ba892977e217c7132dede3b41043f1a0eeb82a83952be6f77eb5fca894
+// ir sha256 5451179d611d37259a51489c2003769db7301f45770d1417b274ebcbeb8ec3f9
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -751,71 +729,62 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 6624u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2208ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(32u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_5), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1536u), w + (part_at + 1536ull));
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 2048u);
-    if ((in_panel & (chunk_6 < 2176u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_6), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_6)));
+    if ((in_panel & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 2048u), w + (part_at + 2048ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 2208u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2208ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2208u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2208ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_2 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_7), w + (group_at_2 + (qk_u64)(chunk_7)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(32u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_8), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_9), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_9)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_10 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_10), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 1536u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_11), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1536u), w + (part_at_2 + 1536ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 2048u);
-    if ((in_panel_2 & (chunk_12 < 2176u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_12), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_12)));
+    if ((in_panel_2 & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 2048u), w + (part_at_2 + 2048ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -853,46 +822,33 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       qk_async_wait<1>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_3 = (ring_base + (free_slot * 2208u));
-      const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 2208ull));
-      const bool in_panel_3 = (more & (next_stage < groups));
-      const qk_u32 chunk_13 = (lane * 16u);
-      if ((in_panel_3 & (chunk_13 < 32u))) {
-        qk_async_copy(ring + (slot_base_3 + chunk_13), w + (group_at_3 + (qk_u64)(chunk_13)));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2208u));
+      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2208ull));
+      const bool in_panel_3 = (true & (ahead < groups));
+      if ((in_panel_3 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_3);
       }
-      const qk_u32 chunk_14 = (lane * 16u);
+      const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(32u));
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_14), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_14)));
+        qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
       }
-      const qk_u32 chunk_15 = ((lane * 16u) + 512u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_15), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_15)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
       }
-      const qk_u32 chunk_16 = ((lane * 16u) + 1024u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_16), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_16)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
       }
-      const qk_u32 chunk_17 = ((lane * 16u) + 1536u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_17), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_17)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 1536u), w + (part_at_3 + 1536ull));
       }
-      const qk_u32 chunk_18 = ((lane * 16u) + 2048u);
-      if ((in_panel_3 & (chunk_18 < 2176u))) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_18), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_18)));
+      if ((in_panel_3 & (lane_at < 128u))) {
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 2048u), w + (part_at_3 + 2048ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 2208u));
-      const qk_u32 pair = (stage * 4u);
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 low_bits = (index & 0x7070707u);
@@ -923,13 +879,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
-      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 304u) + (lane * 8u)));
       const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
       const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
@@ -960,18 +916,15 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
       const qk_i32 part_3 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
-      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + 1u);
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
       const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
       const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
@@ -1002,13 +955,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
       const qk_i32 part_5 = (qk_i32)((qk_i8)(bytes_3));
       const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x_2.x, x_2.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 848u) + (lane * 8u)));
       const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
       const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
@@ -1039,18 +992,15 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
       const qk_i32 part_7 = (qk_i32)((qk_i8)(bytes_4));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
-      const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x_2.z, x_2.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.w), acc3_3);
-      const qk_u32 pair_3 = ((stage * 4u) + 2u);
-      const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-      const bool has_pair_3 = (pair_3 < pairs);
-      const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
+      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1120u) + (lane * 8u)));
       const qk_u32 index_17 = (nibbles_5.x & 0xf0f0f0fu);
       const qk_u32 low_bits_17 = (index_17 & 0x7070707u);
@@ -1081,13 +1031,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
       const qk_i32 part_9 = (qk_i32)((qk_i8)(bytes_5));
       const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
-      const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x_3.x, x_3.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
       const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-      acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.x), acc4_0);
-      acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.z), acc4_1);
-      acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.x), acc4_2);
-      acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.z), acc4_3);
+      acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
       const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1392u) + (lane * 8u)));
       const qk_u32 index_21 = (nibbles_6.x & 0xf0f0f0fu);
       const qk_u32 low_bits_21 = (index_21 & 0x7070707u);
@@ -1118,18 +1068,15 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
       const qk_i32 part_11 = (qk_i32)((qk_i8)(bytes_6));
       const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
-      const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x_3.z, x_3.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
       const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-      acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.y), acc5_0);
-      acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.w), acc5_1);
-      acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.y), acc5_2);
-      acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.w), acc5_3);
-      const qk_u32 pair_4 = ((stage * 4u) + 3u);
-      const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-      const bool has_pair_4 = (pair_4 < pairs);
-      const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
+      acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
+      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1664u) + (lane * 8u)));
       const qk_u32 index_25 = (nibbles_7.x & 0xf0f0f0fu);
       const qk_u32 low_bits_25 = (index_25 & 0x7070707u);
@@ -1160,13 +1107,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
       const qk_i32 part_13 = (qk_i32)((qk_i8)(bytes_7));
       const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
-      const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x_4.x, x_4.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
       const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-      acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.x), acc6_0);
-      acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.z), acc6_1);
-      acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.x), acc6_2);
-      acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.z), acc6_3);
+      acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
       const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 1936u) + (lane * 8u)));
       const qk_u32 index_29 = (nibbles_8.x & 0xf0f0f0fu);
       const qk_u32 low_bits_29 = (index_29 & 0x7070707u);
@@ -1197,13 +1144,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
       const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
       const qk_i32 part_15 = (qk_i32)((qk_i8)(bytes_8));
       const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
-      const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x_4.z, x_4.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
       const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-      acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.y), acc7_0);
-      acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.w), acc7_1);
-      acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.y), acc7_2);
-      acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.w), acc7_3);
+      acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_15), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_16), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
       slot = ((slot == 2u) ? 0u : (slot + 1u));
     }
     const qk_u32 row_n = ((panel * 16u) + g);
@@ -1231,7 +1178,7 @@ QK_KERNEL(128, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e(QK_ARGS args) {
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.c6e9bb1c
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 cd02d56837887e7acaafcf6e2794ae8a5847f5e24e34709d57adda1147b32667
+// ir sha256 7943eec3ab6d0a27879df56a341616f745db59c7dad8cf840cdf9f7d41cde556
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1270,76 +1217,67 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c_tile(const qk_args&
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 4480u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2208ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 1088u) + 32u)));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
-    if ((in_panel & (chunk_4 < 1088u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_4)));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 1120u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2208ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1120u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2208ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_5 = (lane * 16u);
-    if ((in_panel_2 & (chunk_5 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_5), w + (group_at_2 + (qk_u64)(chunk_5)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_6 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 1088u) + 32u)));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_6), w + ((group_at_2 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_6)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_7 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_7), w + ((group_at_2 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_7)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_8 = ((lane * 16u) + 1024u);
-    if ((in_panel_2 & (chunk_8 < 1088u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_8), w + ((group_at_2 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_8)));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 2240u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 2208ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 2240u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2208ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_3 & (chunk_9 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_9), w + (group_at_3 + (qk_u64)(chunk_9)));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 1088u) + 32u)));
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_10), w + ((group_at_3 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 512u);
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_11), w + ((group_at_3 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 1024u);
-    if ((in_panel_3 & (chunk_12 < 1088u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_12), w + ((group_at_3 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_12)));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1361,38 +1299,27 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c_tile(const qk_args&
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 1120u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 2208ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_13 = (lane * 16u);
-      if ((in_panel_4 & (chunk_13 < 32u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_13), w + (group_at_4 + (qk_u64)(chunk_13)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1120u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2208ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_14 = (lane * 16u);
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 1088u) + 32u)));
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_14), w + ((group_at_4 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_14)));
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_4);
       }
-      const qk_u32 chunk_15 = ((lane * 16u) + 512u);
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_15), w + ((group_at_4 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_15)));
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 512u), w + (part_at_4 + 512ull));
       }
-      const qk_u32 chunk_16 = ((lane * 16u) + 1024u);
-      if ((in_panel_4 & (chunk_16 < 1088u))) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_16), w + ((group_at_4 + (qk_u64)(((part * 1088u) + 32u))) + (qk_u64)(chunk_16)));
+      if ((in_panel_4 & (lane_at < 64u))) {
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 1024u), w + (part_at_4 + 1024ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 1120u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 4u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 low_bits = (index & 0x7070707u);
@@ -1423,13 +1350,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c_tile(const qk_args&
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
-      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 304u) + (lane * 8u)));
       const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
       const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
@@ -1460,18 +1387,15 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c_tile(const qk_args&
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
       const qk_i32 part_4 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
-      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + (((part * 4u) + 2u) >> 1u));
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
       const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
       const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
@@ -1502,13 +1426,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c_tile(const qk_args&
       const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
       const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_3));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x_2.x, x_2.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 848u) + (lane * 8u)));
       const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
       const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
@@ -1539,13 +1463,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c_tile(const qk_args&
       const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
       const qk_i32 part_8 = (qk_i32)((qk_i8)(bytes_4));
       const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
-      const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x_2.z, x_2.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_8), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_8), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_9), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_9), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.w), acc3_3);
+      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_8), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_8), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_9), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_9), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1588,7 +1512,7 @@ QK_KERNEL(128, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c6e9bb1c(QK_ARGS args) {
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.5725f07c
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 1f2a5e5b266bc4dd18ce5c69398fcb2838faa3849ec9096c25e0cbe78fe268e8
+// ir sha256 17bc2e68d5213376162f39f253594262a82773d228a60afdfaff338272de11d4
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_5725f07c_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1610,6 +1534,8 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_5725f07c_tile(const qk_args&
   qk_f32 acc1_1;
   qk_f32 acc1_2;
   qk_f32 acc1_3;
+  qk_u32x4 next_x0_q;
+  qk_f32x4 next_x0_d;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 272ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -1619,64 +1545,58 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_5725f07c_tile(const qk_args&
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 2304u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2208ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 544u) + 32u)));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
-    if ((in_panel & (chunk_3 < 544u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_3)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 576u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2208ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 576u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2208ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_4), w + (group_at_2 + (qk_u64)(chunk_4)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_5 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 544u) + 32u)));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_5), w + ((group_at_2 + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 512u);
-    if ((in_panel_2 & (chunk_6 < 544u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_6), w + ((group_at_2 + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_6)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 1152u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 2208ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1152u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2208ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_3 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_7), w + (group_at_3 + (qk_u64)(chunk_7)));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 544u) + 32u)));
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_8), w + ((group_at_3 + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
-    if ((in_panel_3 & (chunk_9 < 544u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_9), w + ((group_at_3 + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_9)));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1685,39 +1605,37 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_5725f07c_tile(const qk_args&
     acc1_1 = 0x0p+0f;
     acc1_2 = 0x0p+0f;
     acc1_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x4 x0_q = next_x0_q;
+      const qk_f32x4 x0_d = next_x0_d;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 576u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 2208ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_10 = (lane * 16u);
-      if ((in_panel_4 & (chunk_10 < 32u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_10), w + (group_at_4 + (qk_u64)(chunk_10)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 576u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2208ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_11 = (lane * 16u);
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 544u) + 32u)));
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_11), w + ((group_at_4 + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_11)));
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_4);
       }
-      const qk_u32 chunk_12 = ((lane * 16u) + 512u);
-      if ((in_panel_4 & (chunk_12 < 544u))) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_12), w + ((group_at_4 + (qk_u64)(((part * 544u) + 32u))) + (qk_u64)(chunk_12)));
+      if ((in_panel_4 & (lane_at < 32u))) {
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 512u), w + (part_at_4 + 512ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 576u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 2u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 low_bits = (index & 0x7070707u);
@@ -1748,13 +1666,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_5725f07c_tile(const qk_args&
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
-      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 304u) + (lane * 8u)));
       const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
       const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
@@ -1785,13 +1703,13 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_5725f07c_tile(const qk_args&
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
       const qk_i32 part_4 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
-      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
+      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1829,11 +1747,11 @@ QK_KERNEL(128, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_5725f07c(QK_ARGS args) {
   }
 }
 
-// matmul.iq4_xs.qa8.rows.rp16.m16n8k32.b30c87fa
+// matmul.iq4_xs.qa8.rows.rp16.m16n8k32.72cf51d5
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=8;unroll=1;warps=8
-// ir sha256 cd6d92bec0a84ca453e48f13e47e55916613804d0fe0929e77323c1eb2099433
-QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_b30c87fa_tile(const qk_args& args, qk_u32 tile, char* smem) {
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
+// ir sha256 b5073e15fecdb90032d76a7e98aa62de0d4542cf03771eb29d5f5f99b3cf9d23
+QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_72cf51d5_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
   const qk_u32 rows = args.u[0];
@@ -1850,186 +1768,238 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_b30c87fa_tile(const qk_args&
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 272ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
     const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
     const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
     const qk_u32 part = (warp % 8u);
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 2432u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2208ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2208ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 272u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel & (lane_at < 272u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 304u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2208ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_3 = (lane * 16u);
-    if ((in_panel_2 & (chunk_3 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2208ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 304u), w + group_at_2);
     }
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 272u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_4)));
-    }
-    qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 608u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 2208ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_5 = (lane * 16u);
-    if ((in_panel_3 & (chunk_5 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_5), w + (group_at_3 + (qk_u64)(chunk_5)));
-    }
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_3 & (chunk_6 < 272u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_6), w + ((group_at_3 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_6)));
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_2 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at + 304u) + 32u), w + part_at_2);
     }
     qk_async_commit();
-    const qk_u32 slot_base_4 = (ring_base + 912u);
-    const qk_u64 panel_at_4 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(3u) * 2208ull));
-    const bool in_panel_4 = (true & (3u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_4 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_4 + chunk_7), w + (group_at_4 + (qk_u64)(chunk_7)));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 608u);
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2208ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
-    if ((in_panel_4 & (chunk_8 < 272u))) {
-      qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_8), w + ((group_at_4 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_8)));
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_3 & (lane_at < 272u))) {
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_3);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_5 = (ring_base + 1216u);
-    const qk_u64 panel_at_5 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_5 = (panel_at_5 + ((qk_u64)(4u) * 2208ull));
-    const bool in_panel_5 = (true & (4u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_5 & (chunk_9 < 32u))) {
-      qk_async_copy(ring + (slot_base_5 + chunk_9), w + (group_at_5 + (qk_u64)(chunk_9)));
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2208ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 304u), w + group_at_4);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
-    if ((in_panel_5 & (chunk_10 < 272u))) {
-      qk_async_copy(ring + ((slot_base_5 + 32u) + chunk_10), w + ((group_at_5 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_10)));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_4 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at_2 + 304u) + 32u), w + part_at_4);
     }
     qk_async_commit();
-    const qk_u32 slot_base_6 = (ring_base + 1520u);
-    const qk_u64 panel_at_6 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_6 = (panel_at_6 + ((qk_u64)(5u) * 2208ull));
-    const bool in_panel_6 = (true & (5u < groups));
-    const qk_u32 chunk_11 = (lane * 16u);
-    if ((in_panel_6 & (chunk_11 < 32u))) {
-      qk_async_copy(ring + (slot_base_6 + chunk_11), w + (group_at_6 + (qk_u64)(chunk_11)));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1216u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2208ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_5);
     }
-    const qk_u32 chunk_12 = (lane * 16u);
-    if ((in_panel_6 & (chunk_12 < 272u))) {
-      qk_async_copy(ring + ((slot_base_6 + 32u) + chunk_12), w + ((group_at_6 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_12)));
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_5 & (lane_at < 272u))) {
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_5);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_7 = (ring_base + 1824u);
-    const qk_u64 panel_at_7 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_7 = (panel_at_7 + ((qk_u64)(6u) * 2208ull));
-    const bool in_panel_7 = (true & (6u < groups));
-    const qk_u32 chunk_13 = (lane * 16u);
-    if ((in_panel_7 & (chunk_13 < 32u))) {
-      qk_async_copy(ring + (slot_base_7 + chunk_13), w + (group_at_7 + (qk_u64)(chunk_13)));
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2208ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_3 + 304u), w + group_at_6);
     }
-    const qk_u32 chunk_14 = (lane * 16u);
-    if ((in_panel_7 & (chunk_14 < 272u))) {
-      qk_async_copy(ring + ((slot_base_7 + 32u) + chunk_14), w + ((group_at_7 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_14)));
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_6 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at_3 + 304u) + 32u), w + part_at_6);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<6>();
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+      const bool x_exists_3 = (x_group_3 < groups);
+      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+      const bool x_exists_4 = (x_group_4 < groups);
+      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+      qk_async_wait<2>();
       qk_warp_sync();
-      const qk_u32 ahead = (stage + 7u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 7u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_8 = (ring_base + (free_slot * 304u));
-      const qk_u64 panel_at_8 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_8 = (panel_at_8 + ((qk_u64)(next_stage) * 2208ull));
-      const bool in_panel_8 = (more & (next_stage < groups));
-      const qk_u32 chunk_15 = (lane * 16u);
-      if ((in_panel_8 & (chunk_15 < 32u))) {
-        qk_async_copy(ring + (slot_base_8 + chunk_15), w + (group_at_8 + (qk_u64)(chunk_15)));
+      const qk_u32 ahead = (stage + 3u);
+      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 608u));
+      const qk_u32 group_7 = (ahead * 2u);
+      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 2208ull));
+      const bool in_panel_7 = (true & (group_7 < groups));
+      if ((in_panel_7 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_7);
       }
-      const qk_u32 chunk_16 = (lane * 16u);
-      if ((in_panel_8 & (chunk_16 < 272u))) {
-        qk_async_copy(ring + ((slot_base_8 + 32u) + chunk_16), w + ((group_at_8 + (qk_u64)(((part * 272u) + 32u))) + (qk_u64)(chunk_16)));
+      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 272u) + 32u)));
+      if ((in_panel_7 & (lane_at < 272u))) {
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_7);
+      }
+      const qk_u32 group_8 = ((ahead * 2u) + 1u);
+      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 2208ull));
+      const bool in_panel_8 = (true & (group_8 < groups));
+      if ((in_panel_8 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_4 + 304u), w + group_at_8);
+      }
+      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 272u) + 32u)));
+      if ((in_panel_8 & (lane_at < 272u))) {
+        qk_async_copy(ring + ((slot_at_4 + 304u) + 32u), w + part_at_8);
       }
       qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 304u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
-      const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-      const qk_u32 low_bits = (index & 0x7070707u);
-      const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-      const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-      const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-      const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-      const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-      const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-      const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-      const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-      const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-      const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-      const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-      const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-      const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-      const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-      const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-      const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
-      const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
-      const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
-      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx_2), acc0_3);
-      slot = ((slot == 7u) ? 0u : (slot + 1u));
+      const qk_u32 base = (ring_base + (slot * 608u));
+      const qk_u32 group_9 = (stage * 2u);
+      if ((group_9 < groups)) {
+        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
+        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+        const qk_u32 low_bits = (index & 0x7070707u);
+        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + 256u) + (g * 2u)));
+        const qk_u32 bytes = (qk_u32)(byte_pair);
+        const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
+        const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
+        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_10 = ((stage * 2u) + 1u);
+      if ((group_10 < groups)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 304u) + 32u) + (lane * 8u)));
+        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 304u) + (g * 4u)));
+        const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + ((((base + 304u) + 32u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+        const qk_i32 part_4 = (qk_i32)((qk_i8)(bytes_2));
+        const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
+        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+      }
+      slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
     qk_barrier();
@@ -2056,10 +2026,448 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_b30c87fa_tile(const qk_args&
       if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
     }
 }
-QK_KERNEL(256, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_b30c87fa(QK_ARGS args) {
+QK_KERNEL(256, 2) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_72cf51d5(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
   for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_xs_qa8_rows_rp16_m16n8k32_b30c87fa_tile(args, tile, smem);
+    matmul_iq4_xs_qa8_rows_rp16_m16n8k32_72cf51d5_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.iq4_xs.qa8.rows.rp16.m16n8k32.10a3aa64
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
+// ir sha256 d5cdf362aefb97bd8827f9fc17664fa43ab88bc874735473f3ab8d770d371538
+QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 29184 bytes
+  char* const sums = smem + 29184;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_u32x2 next_x2_q;
+  qk_f32 next_x2_d0;
+  qk_f32 next_x2_d1;
+  qk_u32x2 next_x3_q;
+  qk_f32 next_x3_d0;
+  qk_f32 next_x3_d1;
+    const qk_u32 panels = ((n + 15u) / 16u);
+    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 272ull) + ((qk_u64)((blocks / 8u)) * 32ull));
+    const qk_u32 pairs = ((blocks + 1u) / 2u);
+    const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+    const qk_u32 part = (warp % 8u);
+    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+    const qk_u32 g = (lane >> 2u);
+    const qk_u32 t = (lane & 3u);
+    const qk_u32 ring_base = (warp * 3648u);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2208ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
+    }
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel & (lane_at < 272u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
+    }
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2208ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 304u), w + group_at_2);
+    }
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_2 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at + 304u) + 32u), w + part_at_2);
+    }
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2208ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 608u), w + group_at_3);
+    }
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_3 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at + 608u) + 32u), w + part_at_3);
+    }
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2208ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 912u), w + group_at_4);
+    }
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_4 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at + 912u) + 32u), w + part_at_4);
+    }
+    qk_async_commit();
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1216u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2208ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_5);
+    }
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_5 & (lane_at < 272u))) {
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_5);
+    }
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2208ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 304u), w + group_at_6);
+    }
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_6 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at_2 + 304u) + 32u), w + part_at_6);
+    }
+    const qk_u32 group_7 = 6u;
+    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 2208ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    if ((in_panel_7 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 608u), w + group_at_7);
+    }
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_7 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at_2 + 608u) + 32u), w + part_at_7);
+    }
+    const qk_u32 group_8 = 7u;
+    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 2208ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    if ((in_panel_8 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 912u), w + group_at_8);
+    }
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 272u) + 32u)));
+    if ((in_panel_8 & (lane_at < 272u))) {
+      qk_async_copy(ring + ((slot_at_2 + 912u) + 32u), w + part_at_8);
+    }
+    qk_async_commit();
+    slot = 0u;
+    const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    acc0_0 = 0x0p+0f;
+    acc0_1 = 0x0p+0f;
+    acc0_2 = 0x0p+0f;
+    acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_3 = 2u;
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_4 = 3u;
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+#pragma unroll 1
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_u32x2 x2_q = next_x2_q;
+      const qk_f32 x2_d0 = next_x2_d0;
+      const qk_f32 x2_d1 = next_x2_d1;
+      const qk_u32x2 x3_q = next_x3_q;
+      const qk_f32 x3_d0 = next_x3_d0;
+      const qk_f32 x3_d1 = next_x3_d1;
+      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+      const bool x_exists_5 = (x_group_5 < groups);
+      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+      const bool x_exists_6 = (x_group_6 < groups);
+      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+      const bool x_exists_7 = (x_group_7 < groups);
+      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+      const bool x_exists_8 = (x_group_8 < groups);
+      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+      qk_async_wait<1>();
+      qk_warp_sync();
+      const qk_u32 ahead = (stage + 2u);
+      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1216u));
+      const qk_u32 group_9 = (ahead * 4u);
+      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 2208ull));
+      const bool in_panel_9 = (true & (group_9 < groups));
+      if ((in_panel_9 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_9);
+      }
+      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 272u) + 32u)));
+      if ((in_panel_9 & (lane_at < 272u))) {
+        qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_9);
+      }
+      const qk_u32 group_10 = ((ahead * 4u) + 1u);
+      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 2208ull));
+      const bool in_panel_10 = (true & (group_10 < groups));
+      if ((in_panel_10 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 304u), w + group_at_10);
+      }
+      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 272u) + 32u)));
+      if ((in_panel_10 & (lane_at < 272u))) {
+        qk_async_copy(ring + ((slot_at_3 + 304u) + 32u), w + part_at_10);
+      }
+      const qk_u32 group_11 = ((ahead * 4u) + 2u);
+      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 2208ull));
+      const bool in_panel_11 = (true & (group_11 < groups));
+      if ((in_panel_11 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 608u), w + group_at_11);
+      }
+      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 272u) + 32u)));
+      if ((in_panel_11 & (lane_at < 272u))) {
+        qk_async_copy(ring + ((slot_at_3 + 608u) + 32u), w + part_at_11);
+      }
+      const qk_u32 group_12 = ((ahead * 4u) + 3u);
+      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 2208ull));
+      const bool in_panel_12 = (true & (group_12 < groups));
+      if ((in_panel_12 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 912u), w + group_at_12);
+      }
+      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 272u) + 32u)));
+      if ((in_panel_12 & (lane_at < 272u))) {
+        qk_async_copy(ring + ((slot_at_3 + 912u) + 32u), w + part_at_12);
+      }
+      qk_async_commit();
+      const qk_u32 base = (ring_base + (slot * 1216u));
+      const qk_u32 group_13 = (stage * 4u);
+      if ((group_13 < groups)) {
+        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
+        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+        const qk_u32 low_bits = (index & 0x7070707u);
+        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + 256u) + (g * 2u)));
+        const qk_u32 bytes = (qk_u32)(byte_pair);
+        const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
+        const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
+        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_14 = ((stage * 4u) + 1u);
+      if ((group_14 < groups)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 304u) + 32u) + (lane * 8u)));
+        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 304u) + (g * 4u)));
+        const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + ((((base + 304u) + 32u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+        const qk_i32 part_4 = (qk_i32)((qk_i8)(bytes_2));
+        const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
+        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_4), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_5), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+      }
+      const qk_u32 group_15 = ((stage * 4u) + 2u);
+      if ((group_15 < groups)) {
+        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (((base + 608u) + 32u) + (lane * 8u)));
+        const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
+        const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
+        const qk_u32 packed_9 = ((nibble_pairs_9 & 255u) | ((nibble_pairs_9 >> 8u) & 65280u));
+        const qk_u32 is_second_9 = (((index_9 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_9 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_9) & (~is_second_9)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_9) & is_second_9));
+        const qk_u32 index_10 = (nibbles_3.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_10 = (index_10 & 0x7070707u);
+        const qk_u32 nibble_pairs_10 = (low_bits_10 | (low_bits_10 >> 4u));
+        const qk_u32 packed_10 = ((nibble_pairs_10 & 255u) | ((nibble_pairs_10 >> 8u) & 65280u));
+        const qk_u32 is_second_10 = (((index_10 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_10 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_10) & (~is_second_10)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_10) & is_second_10));
+        const qk_u32 index_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_11 = (index_11 & 0x7070707u);
+        const qk_u32 nibble_pairs_11 = (low_bits_11 | (low_bits_11 >> 4u));
+        const qk_u32 packed_11 = ((nibble_pairs_11 & 255u) | ((nibble_pairs_11 >> 8u) & 65280u));
+        const qk_u32 is_second_11 = (((index_11 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_11 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_11) & (~is_second_11)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_11) & is_second_11));
+        const qk_u32 index_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_12 = (index_12 & 0x7070707u);
+        const qk_u32 nibble_pairs_12 = (low_bits_12 | (low_bits_12 >> 4u));
+        const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
+        const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
+        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 608u) + (g * 4u)));
+        const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 608u) + 32u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+        const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_3));
+        const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
+        const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
+      }
+      const qk_u32 group_16 = ((stage * 4u) + 3u);
+      if ((group_16 < groups)) {
+        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + (((base + 912u) + 32u) + (lane * 8u)));
+        const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
+        const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
+        const qk_u32 packed_13 = ((nibble_pairs_13 & 255u) | ((nibble_pairs_13 >> 8u) & 65280u));
+        const qk_u32 is_second_13 = (((index_13 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_13 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_13) & (~is_second_13)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_13) & is_second_13));
+        const qk_u32 index_14 = (nibbles_4.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_14 = (index_14 & 0x7070707u);
+        const qk_u32 nibble_pairs_14 = (low_bits_14 | (low_bits_14 >> 4u));
+        const qk_u32 packed_14 = ((nibble_pairs_14 & 255u) | ((nibble_pairs_14 >> 8u) & 65280u));
+        const qk_u32 is_second_14 = (((index_14 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_14 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_14) & (~is_second_14)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_14) & is_second_14));
+        const qk_u32 index_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_15 = (index_15 & 0x7070707u);
+        const qk_u32 nibble_pairs_15 = (low_bits_15 | (low_bits_15 >> 4u));
+        const qk_u32 packed_15 = ((nibble_pairs_15 & 255u) | ((nibble_pairs_15 >> 8u) & 65280u));
+        const qk_u32 is_second_15 = (((index_15 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_15 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_15) & (~is_second_15)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_15) & is_second_15));
+        const qk_u32 index_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_16 = (index_16 & 0x7070707u);
+        const qk_u32 nibble_pairs_16 = (low_bits_16 | (low_bits_16 >> 4u));
+        const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
+        const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
+        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 912u) + (g * 4u)));
+        const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 912u) + 32u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+        const qk_i32 part_8 = (qk_i32)((qk_i8)(bytes_4));
+        const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
+        const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_8), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_8), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_9), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_9), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
+      }
+      slot = ((slot == 2u) ? 0u : (slot + 1u));
+    }
+    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+    qk_barrier();
+    if ((part == 0u)) {
+      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+      const qk_u32 row_n = ((panel * 16u) + g);
+      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+      const qk_u32 row_n_2 = ((panel * 16u) + g);
+      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    }
+}
+QK_KERNEL(256, 2) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(args, tile, smem);
     qk_async_wait<0>();
     qk_barrier();
   }

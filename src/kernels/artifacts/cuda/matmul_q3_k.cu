@@ -4,7 +4,7 @@
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.6ec1b4db
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 6971ed0a199585b72070603cf223fb3f7dbb35e9f4ec20cbd23b7f27d58b94b3
+// ir sha256 07a7f9506b86dca66dfe508054aebb449d70bc94cea1b87d99f6bdc2570b220c
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -22,6 +22,9 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& a
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 224ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -31,61 +34,62 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& a
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 512u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1824ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 224u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel & (lane_at < 224u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
       qk_async_wait<0>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 1u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_2 = (ring_base + (free_slot * 256u));
-      const qk_u64 panel_at_2 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(next_stage) * 1824ull));
-      const bool in_panel_2 = (more & (next_stage < groups));
-      const qk_u32 chunk_3 = (lane * 16u);
-      if ((in_panel_2 & (chunk_3 < 32u))) {
-        qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 256u));
+      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 1824ull));
+      const bool in_panel_2 = (true & (ahead < groups));
+      if ((in_panel_2 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_2, w + group_at_2);
       }
-      const qk_u32 chunk_4 = (lane * 16u);
-      if ((in_panel_2 & (chunk_4 < 224u))) {
-        qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_4)));
+      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 224u) + 32u)));
+      if ((in_panel_2 & (lane_at < 224u))) {
+        qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 256u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
       const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
       const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
       const qk_u32 high = (qk_u32)(high_bits);
@@ -99,14 +103,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& a
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * dx_2), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * x0_d1), acc0_3);
       slot = ((slot == 1u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -146,7 +150,7 @@ QK_KERNEL(256, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db(QK_ARGS args) {
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.b2deb674
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 3eda408507306694e4d330dcf15c3a7e6556ca2c160d36249edea4f98295e7f4
+// ir sha256 74ba894ac90a3c890478302c49cecd1e8b8fffe4534715e72e69b10748b01183
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -199,65 +203,59 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 5472u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1824ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(32u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
-    if ((in_panel & (chunk_5 < 1792u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_5), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_5)));
+    if ((in_panel & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 1536u), w + (part_at + 1536ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 1824u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 1824ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1824u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1824ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_2 & (chunk_6 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_6), w + (group_at_2 + (qk_u64)(chunk_6)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_7 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(32u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_7), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_7)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_8 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_8), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_9), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_9)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_10 = ((lane * 16u) + 1536u);
-    if ((in_panel_2 & (chunk_10 < 1792u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_10), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_10)));
+    if ((in_panel_2 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1536u), w + (part_at_2 + 1536ull));
     }
     qk_async_commit();
     slot = 0u;
 #pragma unroll 1
     for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
       const qk_u32 panel = (first_panel + panel_index);
+      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
       acc0_0 = 0x0p+0f;
       acc0_1 = 0x0p+0f;
       acc0_2 = 0x0p+0f;
@@ -295,42 +293,34 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         qk_async_wait<1>();
         qk_warp_sync();
         const qk_u32 ahead = (stage + 2u);
+        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
         const bool wraps = (groups <= ahead);
         const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((panel_index + (wraps ? 1u : 0u)) < 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-        const qk_u32 slot_base_3 = (ring_base + (free_slot * 1824u));
-        const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-        const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 1824ull));
+        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
+        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1824u));
+        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 1824ull));
         const bool in_panel_3 = (more & (next_stage < groups));
-        const qk_u32 chunk_11 = (lane * 16u);
-        if ((in_panel_3 & (chunk_11 < 32u))) {
-          qk_async_copy(ring + (slot_base_3 + chunk_11), w + (group_at_3 + (qk_u64)(chunk_11)));
+        if ((in_panel_3 & (lane_at < 32u))) {
+          qk_async_copy(ring + slot_at_3, w + group_at_3);
         }
-        const qk_u32 chunk_12 = (lane * 16u);
+        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(32u));
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_12), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_12)));
+          qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
         }
-        const qk_u32 chunk_13 = ((lane * 16u) + 512u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_13), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_13)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
         }
-        const qk_u32 chunk_14 = ((lane * 16u) + 1024u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_14), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_14)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
         }
-        const qk_u32 chunk_15 = ((lane * 16u) + 1536u);
-        if ((in_panel_3 & (chunk_15 < 1792u))) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_15), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_15)));
+        if ((in_panel_3 & (lane_at < 256u))) {
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 1536u), w + (part_at_3 + 1536ull));
         }
         qk_async_commit();
         const qk_u32 base = (ring_base + (slot * 1824u));
-        const qk_u32 pair = (stage * 4u);
-        const qk_u64 pair_wide = (qk_u64)(pair);
-        const bool has_pair = (pair < pairs);
-        const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
         const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
         const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
         const qk_u32 high = (qk_u32)(high_bits);
@@ -344,14 +334,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
         const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 16u)));
         const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 24u)));
-        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
         const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 5u)), (d0 * dx.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 5u)), (d0 * dx.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 5u)), (d1 * dx.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 5u)), (d1 * dx.z), acc0_3);
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 5u)), (d0 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 5u)), (d0 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 5u)), (d1 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 5u)), (d1 * x0_d.z), acc0_3);
         const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
         const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 256u) + (lane * 2u)) + 128u));
         const qk_u32 high_2 = (qk_u32)(high_bits_2);
@@ -365,19 +355,16 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
         const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
         const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
         const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 5u)), (d0_2 * dx.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 5u)), (d0_2 * dx.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 5u)), (d1_2 * dx.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 5u)), (d1_2 * dx.w), acc1_3);
-        const qk_u32 pair_2 = ((stage * 4u) + 1u);
-        const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-        const bool has_pair_2 = (pair_2 < pairs);
-        const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+        acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 5u)), (d0_2 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 5u)), (d0_2 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 5u)), (d1_2 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 5u)), (d1_2 * x0_d.w), acc1_3);
+        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
         const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 480u) + (lane * 4u)));
         const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 480u) + (lane * 2u)) + 128u));
         const qk_u32 high_3 = (qk_u32)(high_bits_3);
@@ -391,14 +378,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
         const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
         const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
-        const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x_2.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x_2.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
         const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 5u)), (d0_3 * dx_2.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 5u)), (d0_3 * dx_2.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 5u)), (d1_3 * dx_2.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 5u)), (d1_3 * dx_2.z), acc2_3);
+        acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 5u)), (d0_3 * x1_d.x), acc2_0);
+        acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 5u)), (d0_3 * x1_d.z), acc2_1);
+        acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 5u)), (d1_3 * x1_d.x), acc2_2);
+        acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 5u)), (d1_3 * x1_d.z), acc2_3);
         const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 704u) + (lane * 4u)));
         const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 704u) + (lane * 2u)) + 128u));
         const qk_u32 high_4 = (qk_u32)(high_bits_4);
@@ -412,19 +399,16 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
         const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
         const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
-        const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x_2.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x_2.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
         const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 5u)), (d0_4 * dx_2.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 5u)), (d0_4 * dx_2.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 5u)), (d1_4 * dx_2.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 5u)), (d1_4 * dx_2.w), acc3_3);
-        const qk_u32 pair_3 = ((stage * 4u) + 2u);
-        const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-        const bool has_pair_3 = (pair_3 < pairs);
-        const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
+        acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 5u)), (d0_4 * x1_d.y), acc3_0);
+        acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 5u)), (d0_4 * x1_d.w), acc3_1);
+        acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 5u)), (d1_4 * x1_d.y), acc3_2);
+        acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 5u)), (d1_4 * x1_d.w), acc3_3);
+        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
         const qk_u32 pairs_6 = qk_load_shared<qk_u32>(ring + ((base + 928u) + (lane * 4u)));
         const qk_u16 high_bits_5 = qk_load_shared<qk_u16>(ring + (((base + 928u) + (lane * 2u)) + 128u));
         const qk_u32 high_5 = (qk_u32)(high_bits_5);
@@ -438,14 +422,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_18 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
         const qk_i32 part_19 = (qk_i32)((qk_i8)((bytes_5 >> 16u)));
         const qk_i32 part_20 = (qk_i32)((qk_i8)((bytes_5 >> 24u)));
-        const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x_3.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x_3.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x2_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
         const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 5u)), (d0_5 * dx_3.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 5u)), (d0_5 * dx_3.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 5u)), (d1_5 * dx_3.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 5u)), (d1_5 * dx_3.z), acc4_3);
+        acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 5u)), (d0_5 * x2_d.x), acc4_0);
+        acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 5u)), (d0_5 * x2_d.z), acc4_1);
+        acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 5u)), (d1_5 * x2_d.x), acc4_2);
+        acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 5u)), (d1_5 * x2_d.z), acc4_3);
         const qk_u32 pairs_7 = qk_load_shared<qk_u32>(ring + ((base + 1152u) + (lane * 4u)));
         const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 128u));
         const qk_u32 high_6 = (qk_u32)(high_bits_6);
@@ -459,19 +443,16 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_22 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
         const qk_i32 part_23 = (qk_i32)((qk_i8)((bytes_6 >> 16u)));
         const qk_i32 part_24 = (qk_i32)((qk_i8)((bytes_6 >> 24u)));
-        const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x_3.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x_3.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x2_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x2_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
         const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 5u)), (d0_6 * dx_3.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 5u)), (d0_6 * dx_3.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 5u)), (d1_6 * dx_3.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 5u)), (d1_6 * dx_3.w), acc5_3);
-        const qk_u32 pair_4 = ((stage * 4u) + 3u);
-        const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-        const bool has_pair_4 = (pair_4 < pairs);
-        const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
+        acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 5u)), (d0_6 * x2_d.y), acc5_0);
+        acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 5u)), (d0_6 * x2_d.w), acc5_1);
+        acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 5u)), (d1_6 * x2_d.y), acc5_2);
+        acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 5u)), (d1_6 * x2_d.w), acc5_3);
+        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
         const qk_u32 pairs_8 = qk_load_shared<qk_u32>(ring + ((base + 1376u) + (lane * 4u)));
         const qk_u16 high_bits_7 = qk_load_shared<qk_u16>(ring + (((base + 1376u) + (lane * 2u)) + 128u));
         const qk_u32 high_7 = (qk_u32)(high_bits_7);
@@ -485,14 +466,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_26 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
         const qk_i32 part_27 = (qk_i32)((qk_i8)((bytes_7 >> 16u)));
         const qk_i32 part_28 = (qk_i32)((qk_i8)((bytes_7 >> 24u)));
-        const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x_4.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x_4.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x3_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
         const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 5u)), (d0_7 * dx_4.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 5u)), (d0_7 * dx_4.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 5u)), (d1_7 * dx_4.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 5u)), (d1_7 * dx_4.z), acc6_3);
+        acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 5u)), (d0_7 * x3_d.x), acc6_0);
+        acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 5u)), (d0_7 * x3_d.z), acc6_1);
+        acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 5u)), (d1_7 * x3_d.x), acc6_2);
+        acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 5u)), (d1_7 * x3_d.z), acc6_3);
         const qk_u32 pairs_9 = qk_load_shared<qk_u32>(ring + ((base + 1600u) + (lane * 4u)));
         const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 1600u) + (lane * 2u)) + 128u));
         const qk_u32 high_8 = (qk_u32)(high_bits_8);
@@ -506,14 +487,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674_tile(const qk_args& a
         const qk_i32 part_30 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
         const qk_i32 part_31 = (qk_i32)((qk_i8)((bytes_8 >> 16u)));
         const qk_i32 part_32 = (qk_i32)((qk_i8)((bytes_8 >> 24u)));
-        const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x_4.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x_4.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x3_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x3_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
         const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 5u)), (d0_8 * dx_4.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 5u)), (d0_8 * dx_4.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 5u)), (d1_8 * dx_4.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 5u)), (d1_8 * dx_4.w), acc7_3);
+        acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 5u)), (d0_8 * x3_d.y), acc7_0);
+        acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 5u)), (d0_8 * x3_d.w), acc7_1);
+        acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 5u)), (d1_8 * x3_d.y), acc7_2);
+        acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 5u)), (d1_8 * x3_d.w), acc7_3);
         slot = ((slot == 2u) ? 0u : (slot + 1u));
       }
       const qk_u32 row_n = ((panel * 16u) + g);
@@ -542,7 +523,7 @@ QK_KERNEL(128, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_b2deb674(QK_ARGS args) {
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.1daa1139
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 6ee387acadcf1b3608b02a231a337e1bace8c670ea98aa96de80b4c50797377c
+// ir sha256 d8cf212fb196c7c390c9f5910d45ebf1c1159bf6629282c396128d0873f5f079
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -595,63 +576,56 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 5472u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1824ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(32u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
-    if ((in_panel & (chunk_5 < 1792u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_5), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_5)));
+    if ((in_panel & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 1536u), w + (part_at + 1536ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 1824u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 1824ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1824u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1824ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_2 & (chunk_6 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_6), w + (group_at_2 + (qk_u64)(chunk_6)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_7 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(32u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_7), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_7)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_8 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_8), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_9), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_9)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_10 = ((lane * 16u) + 1536u);
-    if ((in_panel_2 & (chunk_10 < 1792u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_10), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_10)));
+    if ((in_panel_2 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1536u), w + (part_at_2 + 1536ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -689,42 +663,30 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       qk_async_wait<1>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_3 = (ring_base + (free_slot * 1824u));
-      const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 1824ull));
-      const bool in_panel_3 = (more & (next_stage < groups));
-      const qk_u32 chunk_11 = (lane * 16u);
-      if ((in_panel_3 & (chunk_11 < 32u))) {
-        qk_async_copy(ring + (slot_base_3 + chunk_11), w + (group_at_3 + (qk_u64)(chunk_11)));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1824u));
+      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 1824ull));
+      const bool in_panel_3 = (true & (ahead < groups));
+      if ((in_panel_3 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_3);
       }
-      const qk_u32 chunk_12 = (lane * 16u);
+      const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(32u));
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_12), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_12)));
+        qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
       }
-      const qk_u32 chunk_13 = ((lane * 16u) + 512u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_13), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_13)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
       }
-      const qk_u32 chunk_14 = ((lane * 16u) + 1024u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_14), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_14)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
       }
-      const qk_u32 chunk_15 = ((lane * 16u) + 1536u);
-      if ((in_panel_3 & (chunk_15 < 1792u))) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_15), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_15)));
+      if ((in_panel_3 & (lane_at < 256u))) {
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 1536u), w + (part_at_3 + 1536ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 1824u));
-      const qk_u32 pair = (stage * 4u);
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
       const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
       const qk_u32 high = (qk_u32)(high_bits);
@@ -738,14 +700,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 5u)), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 5u)), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 5u)), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 5u)), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 5u)), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 5u)), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 5u)), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 5u)), (d1 * x0_d.z), acc0_3);
       const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
       const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 256u) + (lane * 2u)) + 128u));
       const qk_u32 high_2 = (qk_u32)(high_bits_2);
@@ -759,19 +721,16 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 5u)), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 5u)), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 5u)), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 5u)), (d1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + 1u);
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 5u)), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 5u)), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 5u)), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 5u)), (d1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 480u) + (lane * 4u)));
       const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 480u) + (lane * 2u)) + 128u));
       const qk_u32 high_3 = (qk_u32)(high_bits_3);
@@ -785,14 +744,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
       const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
       const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
-      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x_2.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x_2.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 5u)), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 5u)), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 5u)), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 5u)), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 5u)), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 5u)), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 5u)), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 5u)), (d1_3 * x1_d.z), acc2_3);
       const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 704u) + (lane * 4u)));
       const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 704u) + (lane * 2u)) + 128u));
       const qk_u32 high_4 = (qk_u32)(high_bits_4);
@@ -806,19 +765,16 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
       const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
       const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
-      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x_2.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x_2.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 5u)), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 5u)), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 5u)), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 5u)), (d1_4 * dx_2.w), acc3_3);
-      const qk_u32 pair_3 = ((stage * 4u) + 2u);
-      const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-      const bool has_pair_3 = (pair_3 < pairs);
-      const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
+      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 5u)), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 5u)), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 5u)), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 5u)), (d1_4 * x1_d.w), acc3_3);
+      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32 pairs_6 = qk_load_shared<qk_u32>(ring + ((base + 928u) + (lane * 4u)));
       const qk_u16 high_bits_5 = qk_load_shared<qk_u16>(ring + (((base + 928u) + (lane * 2u)) + 128u));
       const qk_u32 high_5 = (qk_u32)(high_bits_5);
@@ -832,14 +788,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_18 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
       const qk_i32 part_19 = (qk_i32)((qk_i8)((bytes_5 >> 16u)));
       const qk_i32 part_20 = (qk_i32)((qk_i8)((bytes_5 >> 24u)));
-      const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x_3.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x_3.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x2_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
       const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-      acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 5u)), (d0_5 * dx_3.x), acc4_0);
-      acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 5u)), (d0_5 * dx_3.z), acc4_1);
-      acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 5u)), (d1_5 * dx_3.x), acc4_2);
-      acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 5u)), (d1_5 * dx_3.z), acc4_3);
+      acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 5u)), (d0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 5u)), (d0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 5u)), (d1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 5u)), (d1_5 * x2_d.z), acc4_3);
       const qk_u32 pairs_7 = qk_load_shared<qk_u32>(ring + ((base + 1152u) + (lane * 4u)));
       const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 128u));
       const qk_u32 high_6 = (qk_u32)(high_bits_6);
@@ -853,19 +809,16 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_22 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
       const qk_i32 part_23 = (qk_i32)((qk_i8)((bytes_6 >> 16u)));
       const qk_i32 part_24 = (qk_i32)((qk_i8)((bytes_6 >> 24u)));
-      const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x_3.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x_3.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x2_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x2_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
       const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-      acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 5u)), (d0_6 * dx_3.y), acc5_0);
-      acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 5u)), (d0_6 * dx_3.w), acc5_1);
-      acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 5u)), (d1_6 * dx_3.y), acc5_2);
-      acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 5u)), (d1_6 * dx_3.w), acc5_3);
-      const qk_u32 pair_4 = ((stage * 4u) + 3u);
-      const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-      const bool has_pair_4 = (pair_4 < pairs);
-      const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
+      acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 5u)), (d0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 5u)), (d0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 5u)), (d1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 5u)), (d1_6 * x2_d.w), acc5_3);
+      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32 pairs_8 = qk_load_shared<qk_u32>(ring + ((base + 1376u) + (lane * 4u)));
       const qk_u16 high_bits_7 = qk_load_shared<qk_u16>(ring + (((base + 1376u) + (lane * 2u)) + 128u));
       const qk_u32 high_7 = (qk_u32)(high_bits_7);
@@ -879,14 +832,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_26 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
       const qk_i32 part_27 = (qk_i32)((qk_i8)((bytes_7 >> 16u)));
       const qk_i32 part_28 = (qk_i32)((qk_i8)((bytes_7 >> 24u)));
-      const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x_4.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x_4.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x3_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
       const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-      acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 5u)), (d0_7 * dx_4.x), acc6_0);
-      acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 5u)), (d0_7 * dx_4.z), acc6_1);
-      acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 5u)), (d1_7 * dx_4.x), acc6_2);
-      acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 5u)), (d1_7 * dx_4.z), acc6_3);
+      acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 5u)), (d0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 5u)), (d0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 5u)), (d1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 5u)), (d1_7 * x3_d.z), acc6_3);
       const qk_u32 pairs_9 = qk_load_shared<qk_u32>(ring + ((base + 1600u) + (lane * 4u)));
       const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 1600u) + (lane * 2u)) + 128u));
       const qk_u32 high_8 = (qk_u32)(high_bits_8);
@@ -900,14 +853,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
       const qk_i32 part_30 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
       const qk_i32 part_31 = (qk_i32)((qk_i8)((bytes_8 >> 16u)));
       const qk_i32 part_32 = (qk_i32)((qk_i8)((bytes_8 >> 24u)));
-      const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x_4.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x_4.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x3_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x3_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
       const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-      acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 5u)), (d0_8 * dx_4.y), acc7_0);
-      acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 5u)), (d0_8 * dx_4.w), acc7_1);
-      acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 5u)), (d1_8 * dx_4.y), acc7_2);
-      acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 5u)), (d1_8 * dx_4.w), acc7_3);
+      acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 5u)), (d0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 5u)), (d0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 5u)), (d1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 5u)), (d1_8 * x3_d.w), acc7_3);
       slot = ((slot == 2u) ? 0u : (slot + 1u));
     }
     const qk_u32 row_n = ((panel * 16u) + g);
@@ -935,7 +888,7 @@ QK_KERNEL(128, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139(QK_ARGS args) {
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.278dbf15
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 7121c87a5dc64d65444e6dafb69a2ab2dbc91b9db71f50b5218b10ab20c73434
+// ir sha256 61341b8433cd6f3d8dcdc0de5d7ba28d5a994ad7c90d30b05a2af2997e0c4504
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -974,64 +927,58 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 3712u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1824ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 896u) + 32u)));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
-    if ((in_panel & (chunk_3 < 896u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_3)));
+    if ((in_panel & (lane_at < 384u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 928u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 1824ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 928u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1824ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_4), w + (group_at_2 + (qk_u64)(chunk_4)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_5 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 896u) + 32u)));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_5), w + ((group_at_2 + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 512u);
-    if ((in_panel_2 & (chunk_6 < 896u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_6), w + ((group_at_2 + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_6)));
+    if ((in_panel_2 & (lane_at < 384u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 1856u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 1824ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1856u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 1824ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_3 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_7), w + (group_at_3 + (qk_u64)(chunk_7)));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 896u) + 32u)));
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_8), w + ((group_at_3 + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
-    if ((in_panel_3 & (chunk_9 < 896u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_9), w + ((group_at_3 + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_9)));
+    if ((in_panel_3 & (lane_at < 384u))) {
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1053,34 +1000,24 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15_tile(const qk_args& a
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 928u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 1824ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_10 = (lane * 16u);
-      if ((in_panel_4 & (chunk_10 < 32u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_10), w + (group_at_4 + (qk_u64)(chunk_10)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 928u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 1824ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_11 = (lane * 16u);
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 896u) + 32u)));
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_11), w + ((group_at_4 + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_11)));
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_4);
       }
-      const qk_u32 chunk_12 = ((lane * 16u) + 512u);
-      if ((in_panel_4 & (chunk_12 < 896u))) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_12), w + ((group_at_4 + (qk_u64)(((part * 896u) + 32u))) + (qk_u64)(chunk_12)));
+      if ((in_panel_4 & (lane_at < 384u))) {
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 512u), w + (part_at_4 + 512ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 928u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 4u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
       const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
       const qk_u32 high = (qk_u32)(high_bits);
@@ -1094,14 +1031,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15_tile(const qk_args& a
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * x0_d.z), acc0_3);
       const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
       const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 256u) + (lane * 2u)) + 128u));
       const qk_u32 high_2 = (qk_u32)(high_bits_2);
@@ -1115,19 +1052,16 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15_tile(const qk_args& a
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
       const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 5u)), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 5u)), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 5u)), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 5u)), (d1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + (((part * 4u) + 2u) >> 1u));
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 5u)), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 5u)), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 5u)), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 5u)), (d1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 480u) + (lane * 4u)));
       const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 480u) + (lane * 2u)) + 128u));
       const qk_u32 high_3 = (qk_u32)(high_bits_3);
@@ -1141,14 +1075,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15_tile(const qk_args& a
       const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
       const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
       const qk_i32 part_13 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
-      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x_2.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x_2.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.x), qk_mul(part_12, c_6.x)) >> 5u)), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.y), qk_mul(part_12, c_6.y)) >> 5u)), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.z), qk_mul(part_13, c_6.z)) >> 5u)), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.w), qk_mul(part_13, c_6.w)) >> 5u)), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.x), qk_mul(part_12, c_6.x)) >> 5u)), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.y), qk_mul(part_12, c_6.y)) >> 5u)), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.z), qk_mul(part_13, c_6.z)) >> 5u)), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.w), qk_mul(part_13, c_6.w)) >> 5u)), (d1_3 * x1_d.z), acc2_3);
       const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 704u) + (lane * 4u)));
       const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 704u) + (lane * 2u)) + 128u));
       const qk_u32 high_4 = (qk_u32)(high_bits_4);
@@ -1162,14 +1096,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15_tile(const qk_args& a
       const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
       const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
       const qk_i32 part_17 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
-      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x_2.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x_2.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.x), qk_mul(part_16, c_8.x)) >> 5u)), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.y), qk_mul(part_16, c_8.y)) >> 5u)), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.z), qk_mul(part_17, c_8.z)) >> 5u)), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.w), qk_mul(part_17, c_8.w)) >> 5u)), (d1_4 * dx_2.w), acc3_3);
+      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.x), qk_mul(part_16, c_8.x)) >> 5u)), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.y), qk_mul(part_16, c_8.y)) >> 5u)), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.z), qk_mul(part_17, c_8.z)) >> 5u)), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.w), qk_mul(part_17, c_8.w)) >> 5u)), (d1_4 * x1_d.w), acc3_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1212,7 +1146,7 @@ QK_KERNEL(128, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_278dbf15(QK_ARGS args) {
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.fee0faeb
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 100d71dd71746c8e79c742f602dc8d6bdd17670ef542c45c3048648e64821781
+// ir sha256 b0613495cb44c0af495fb154ef90881cca25504a7e7179c359ae58ab340c255b
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_fee0faeb_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1234,6 +1168,8 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_fee0faeb_tile(const qk_args& a
   qk_f32 acc1_1;
   qk_f32 acc1_2;
   qk_f32 acc1_3;
+  qk_u32x4 next_x0_q;
+  qk_f32x4 next_x0_d;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 224ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -1243,52 +1179,49 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_fee0faeb_tile(const qk_args& a
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 1920u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1824ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 448u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 448u) + 32u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 448u) + 32u)));
+    if ((in_panel & (lane_at < 448u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 480u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 1824ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 480u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1824ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_3 = (lane * 16u);
-    if ((in_panel_2 & (chunk_3 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 448u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 448u) + 32u))) + (qk_u64)(chunk_4)));
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 448u) + 32u)));
+    if ((in_panel_2 & (lane_at < 448u))) {
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 960u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 1824ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 960u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 1824ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_5 = (lane * 16u);
-    if ((in_panel_3 & (chunk_5 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_5), w + (group_at_3 + (qk_u64)(chunk_5)));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_3 & (chunk_6 < 448u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_6), w + ((group_at_3 + (qk_u64)(((part * 448u) + 32u))) + (qk_u64)(chunk_6)));
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 448u) + 32u)));
+    if ((in_panel_3 & (lane_at < 448u))) {
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1297,35 +1230,34 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_fee0faeb_tile(const qk_args& a
     acc1_1 = 0x0p+0f;
     acc1_2 = 0x0p+0f;
     acc1_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x4 x0_q = next_x0_q;
+      const qk_f32x4 x0_d = next_x0_d;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 480u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 1824ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_7 = (lane * 16u);
-      if ((in_panel_4 & (chunk_7 < 32u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_7), w + (group_at_4 + (qk_u64)(chunk_7)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 480u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 1824ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_8 = (lane * 16u);
-      if ((in_panel_4 & (chunk_8 < 448u))) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_8), w + ((group_at_4 + (qk_u64)(((part * 448u) + 32u))) + (qk_u64)(chunk_8)));
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 448u) + 32u)));
+      if ((in_panel_4 & (lane_at < 448u))) {
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_4);
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 480u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 2u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
       const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
       const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
       const qk_u32 high = (qk_u32)(high_bits);
@@ -1339,14 +1271,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_fee0faeb_tile(const qk_args& a
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * x0_d.z), acc0_3);
       const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
       const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 256u) + (lane * 2u)) + 128u));
       const qk_u32 high_2 = (qk_u32)(high_bits_2);
@@ -1360,14 +1292,14 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_fee0faeb_tile(const qk_args& a
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
       const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 5u)), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 5u)), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 5u)), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 5u)), (d1_2 * dx.w), acc1_3);
+      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 5u)), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 5u)), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 5u)), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 5u)), (d1_2 * x0_d.w), acc1_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1405,11 +1337,11 @@ QK_KERNEL(128, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_fee0faeb(QK_ARGS args) {
   }
 }
 
-// matmul.q3_k.qa8.rows.rp16.m16n8k32.aadd6993
+// matmul.q3_k.qa8.rows.rp16.m16n8k32.66a77b01
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=8;unroll=1;warps=8
-// ir sha256 ebd32ce9a8c0067e2d70cead1f99fb96943da0b54cb9d322df601c69c999d17c
-QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_aadd6993_tile(const qk_args& args, qk_u32 tile, char* smem) {
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
+// ir sha256 a7a7e18d0e53ab0541d64440b15b06caa876132e4af3c10c894145003544d0cc
+QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_66a77b01_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
   const qk_u32 rows = args.u[0];
@@ -1426,170 +1358,206 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_aadd6993_tile(const qk_args& a
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 224ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
     const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
     const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
     const qk_u32 part = (warp % 8u);
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 2048u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1824ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 1824ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 224u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel & (lane_at < 224u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 256u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 1824ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_3 = (lane * 16u);
-    if ((in_panel_2 & (chunk_3 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 1824ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 256u), w + group_at_2);
     }
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 224u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_4)));
-    }
-    qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 512u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 1824ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_5 = (lane * 16u);
-    if ((in_panel_3 & (chunk_5 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_5), w + (group_at_3 + (qk_u64)(chunk_5)));
-    }
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_3 & (chunk_6 < 224u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_6), w + ((group_at_3 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_6)));
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_2 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at + 256u) + 32u), w + part_at_2);
     }
     qk_async_commit();
-    const qk_u32 slot_base_4 = (ring_base + 768u);
-    const qk_u64 panel_at_4 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(3u) * 1824ull));
-    const bool in_panel_4 = (true & (3u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_4 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_4 + chunk_7), w + (group_at_4 + (qk_u64)(chunk_7)));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 512u);
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 1824ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
-    if ((in_panel_4 & (chunk_8 < 224u))) {
-      qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_8), w + ((group_at_4 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_8)));
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_3 & (lane_at < 224u))) {
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_3);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_5 = (ring_base + 1024u);
-    const qk_u64 panel_at_5 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_5 = (panel_at_5 + ((qk_u64)(4u) * 1824ull));
-    const bool in_panel_5 = (true & (4u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_5 & (chunk_9 < 32u))) {
-      qk_async_copy(ring + (slot_base_5 + chunk_9), w + (group_at_5 + (qk_u64)(chunk_9)));
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 1824ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 256u), w + group_at_4);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
-    if ((in_panel_5 & (chunk_10 < 224u))) {
-      qk_async_copy(ring + ((slot_base_5 + 32u) + chunk_10), w + ((group_at_5 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_10)));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_4 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at_2 + 256u) + 32u), w + part_at_4);
     }
     qk_async_commit();
-    const qk_u32 slot_base_6 = (ring_base + 1280u);
-    const qk_u64 panel_at_6 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_6 = (panel_at_6 + ((qk_u64)(5u) * 1824ull));
-    const bool in_panel_6 = (true & (5u < groups));
-    const qk_u32 chunk_11 = (lane * 16u);
-    if ((in_panel_6 & (chunk_11 < 32u))) {
-      qk_async_copy(ring + (slot_base_6 + chunk_11), w + (group_at_6 + (qk_u64)(chunk_11)));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1024u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 1824ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_5);
     }
-    const qk_u32 chunk_12 = (lane * 16u);
-    if ((in_panel_6 & (chunk_12 < 224u))) {
-      qk_async_copy(ring + ((slot_base_6 + 32u) + chunk_12), w + ((group_at_6 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_12)));
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_5 & (lane_at < 224u))) {
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_5);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_7 = (ring_base + 1536u);
-    const qk_u64 panel_at_7 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_7 = (panel_at_7 + ((qk_u64)(6u) * 1824ull));
-    const bool in_panel_7 = (true & (6u < groups));
-    const qk_u32 chunk_13 = (lane * 16u);
-    if ((in_panel_7 & (chunk_13 < 32u))) {
-      qk_async_copy(ring + (slot_base_7 + chunk_13), w + (group_at_7 + (qk_u64)(chunk_13)));
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 1824ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_3 + 256u), w + group_at_6);
     }
-    const qk_u32 chunk_14 = (lane * 16u);
-    if ((in_panel_7 & (chunk_14 < 224u))) {
-      qk_async_copy(ring + ((slot_base_7 + 32u) + chunk_14), w + ((group_at_7 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_14)));
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_6 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at_3 + 256u) + 32u), w + part_at_6);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<6>();
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+      const bool x_exists_3 = (x_group_3 < groups);
+      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+      const bool x_exists_4 = (x_group_4 < groups);
+      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+      qk_async_wait<2>();
       qk_warp_sync();
-      const qk_u32 ahead = (stage + 7u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 7u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_8 = (ring_base + (free_slot * 256u));
-      const qk_u64 panel_at_8 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_8 = (panel_at_8 + ((qk_u64)(next_stage) * 1824ull));
-      const bool in_panel_8 = (more & (next_stage < groups));
-      const qk_u32 chunk_15 = (lane * 16u);
-      if ((in_panel_8 & (chunk_15 < 32u))) {
-        qk_async_copy(ring + (slot_base_8 + chunk_15), w + (group_at_8 + (qk_u64)(chunk_15)));
+      const qk_u32 ahead = (stage + 3u);
+      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 512u));
+      const qk_u32 group_7 = (ahead * 2u);
+      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 1824ull));
+      const bool in_panel_7 = (true & (group_7 < groups));
+      if ((in_panel_7 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_7);
       }
-      const qk_u32 chunk_16 = (lane * 16u);
-      if ((in_panel_8 & (chunk_16 < 224u))) {
-        qk_async_copy(ring + ((slot_base_8 + 32u) + chunk_16), w + ((group_at_8 + (qk_u64)(((part * 224u) + 32u))) + (qk_u64)(chunk_16)));
+      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 224u) + 32u)));
+      if ((in_panel_7 & (lane_at < 224u))) {
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_7);
+      }
+      const qk_u32 group_8 = ((ahead * 2u) + 1u);
+      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 1824ull));
+      const bool in_panel_8 = (true & (group_8 < groups));
+      if ((in_panel_8 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_4 + 256u), w + group_at_8);
+      }
+      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 224u) + 32u)));
+      if ((in_panel_8 & (lane_at < 224u))) {
+        qk_async_copy(ring + ((slot_at_4 + 256u) + 32u), w + part_at_8);
       }
       qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 256u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
-      const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
-      const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
-      const qk_u32 high = (qk_u32)(high_bits);
-      const qk_u32 a = ((((pairs_2 & 0x3030303u) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
-      const qk_u32 a_2 = (((((pairs_2 >> 4u) & 0x3030303u) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
-      const qk_u32 a_3 = (((((pairs_2 >> 2u) & 0x3030303u) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
-      const qk_u32 a_4 = (((((pairs_2 >> 6u) & 0x3030303u) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 192u) + (g * 4u)));
-      const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
-      const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
-      const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
-      const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * dx_2), acc0_3);
-      slot = ((slot == 7u) ? 0u : (slot + 1u));
+      const qk_u32 base = (ring_base + (slot * 512u));
+      const qk_u32 group_9 = (stage * 2u);
+      if ((group_9 < groups)) {
+        const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
+        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
+        const qk_u32 high = (qk_u32)(high_bits);
+        const qk_u32 a = ((((pairs_2 & 0x3030303u) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_2 = (((((pairs_2 >> 4u) & 0x3030303u) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_3 = (((((pairs_2 >> 2u) & 0x3030303u) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_4 = (((((pairs_2 >> 6u) & 0x3030303u) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 192u) + (g * 4u)));
+        const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
+        const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
+        const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
+        const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
+        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_10 = ((stage * 2u) + 1u);
+      if ((group_10 < groups)) {
+        const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 32u) + (lane * 4u)));
+        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + ((((base + 256u) + 32u) + (lane * 2u)) + 128u));
+        const qk_u32 high_2 = (qk_u32)(high_bits_2);
+        const qk_u32 a_5 = ((((pairs_3 & 0x3030303u) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_6 = (((((pairs_3 >> 4u) & 0x3030303u) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_7 = (((((pairs_3 >> 2u) & 0x3030303u) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_8 = (((((pairs_3 >> 6u) & 0x3030303u) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (g * 4u)));
+        const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 32u) + 192u) + (g * 4u)));
+        const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
+        const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
+        const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
+        const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
+        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 5u)), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 5u)), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 5u)), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 5u)), (d1_2 * x1_d1), acc0_3);
+      }
+      slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
     qk_barrier();
@@ -1616,10 +1584,384 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_aadd6993_tile(const qk_args& a
       if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
     }
 }
-QK_KERNEL(256, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_aadd6993(QK_ARGS args) {
+QK_KERNEL(256, 2) matmul_q3_k_qa8_rows_rp16_m16n8k32_66a77b01(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
   for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q3_k_qa8_rows_rp16_m16n8k32_aadd6993_tile(args, tile, smem);
+    matmul_q3_k_qa8_rows_rp16_m16n8k32_66a77b01_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q3_k.qa8.rows.rp16.m16n8k32.5dec5a72
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
+// ir sha256 ce6bce9d5c1acc091a2acfd68ba736ea15ec6d046a9cae1a749d92da287476ba
+QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 24576 bytes
+  char* const sums = smem + 24576;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_u32x2 next_x2_q;
+  qk_f32 next_x2_d0;
+  qk_f32 next_x2_d1;
+  qk_u32x2 next_x3_q;
+  qk_f32 next_x3_d0;
+  qk_f32 next_x3_d1;
+    const qk_u32 panels = ((n + 15u) / 16u);
+    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 224ull) + ((qk_u64)((blocks / 8u)) * 32ull));
+    const qk_u32 pairs = ((blocks + 1u) / 2u);
+    const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+    const qk_u32 part = (warp % 8u);
+    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+    const qk_u32 g = (lane >> 2u);
+    const qk_u32 t = (lane & 3u);
+    const qk_u32 ring_base = (warp * 3072u);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 1824ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
+    }
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel & (lane_at < 224u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
+    }
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 1824ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 256u), w + group_at_2);
+    }
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_2 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at + 256u) + 32u), w + part_at_2);
+    }
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 1824ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 512u), w + group_at_3);
+    }
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_3 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at + 512u) + 32u), w + part_at_3);
+    }
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 1824ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 768u), w + group_at_4);
+    }
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_4 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at + 768u) + 32u), w + part_at_4);
+    }
+    qk_async_commit();
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1024u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 1824ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_5);
+    }
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_5 & (lane_at < 224u))) {
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_5);
+    }
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 1824ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 256u), w + group_at_6);
+    }
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_6 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at_2 + 256u) + 32u), w + part_at_6);
+    }
+    const qk_u32 group_7 = 6u;
+    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 1824ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    if ((in_panel_7 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 512u), w + group_at_7);
+    }
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_7 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at_2 + 512u) + 32u), w + part_at_7);
+    }
+    const qk_u32 group_8 = 7u;
+    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 1824ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    if ((in_panel_8 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 768u), w + group_at_8);
+    }
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 224u) + 32u)));
+    if ((in_panel_8 & (lane_at < 224u))) {
+      qk_async_copy(ring + ((slot_at_2 + 768u) + 32u), w + part_at_8);
+    }
+    qk_async_commit();
+    slot = 0u;
+    const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    acc0_0 = 0x0p+0f;
+    acc0_1 = 0x0p+0f;
+    acc0_2 = 0x0p+0f;
+    acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_3 = 2u;
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_4 = 3u;
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+#pragma unroll 1
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_u32x2 x2_q = next_x2_q;
+      const qk_f32 x2_d0 = next_x2_d0;
+      const qk_f32 x2_d1 = next_x2_d1;
+      const qk_u32x2 x3_q = next_x3_q;
+      const qk_f32 x3_d0 = next_x3_d0;
+      const qk_f32 x3_d1 = next_x3_d1;
+      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+      const bool x_exists_5 = (x_group_5 < groups);
+      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+      const bool x_exists_6 = (x_group_6 < groups);
+      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+      const bool x_exists_7 = (x_group_7 < groups);
+      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+      const bool x_exists_8 = (x_group_8 < groups);
+      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+      qk_async_wait<1>();
+      qk_warp_sync();
+      const qk_u32 ahead = (stage + 2u);
+      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1024u));
+      const qk_u32 group_9 = (ahead * 4u);
+      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 1824ull));
+      const bool in_panel_9 = (true & (group_9 < groups));
+      if ((in_panel_9 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_9);
+      }
+      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 224u) + 32u)));
+      if ((in_panel_9 & (lane_at < 224u))) {
+        qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_9);
+      }
+      const qk_u32 group_10 = ((ahead * 4u) + 1u);
+      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 1824ull));
+      const bool in_panel_10 = (true & (group_10 < groups));
+      if ((in_panel_10 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 256u), w + group_at_10);
+      }
+      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 224u) + 32u)));
+      if ((in_panel_10 & (lane_at < 224u))) {
+        qk_async_copy(ring + ((slot_at_3 + 256u) + 32u), w + part_at_10);
+      }
+      const qk_u32 group_11 = ((ahead * 4u) + 2u);
+      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 1824ull));
+      const bool in_panel_11 = (true & (group_11 < groups));
+      if ((in_panel_11 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 512u), w + group_at_11);
+      }
+      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 224u) + 32u)));
+      if ((in_panel_11 & (lane_at < 224u))) {
+        qk_async_copy(ring + ((slot_at_3 + 512u) + 32u), w + part_at_11);
+      }
+      const qk_u32 group_12 = ((ahead * 4u) + 3u);
+      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 1824ull));
+      const bool in_panel_12 = (true & (group_12 < groups));
+      if ((in_panel_12 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 768u), w + group_at_12);
+      }
+      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 224u) + 32u)));
+      if ((in_panel_12 & (lane_at < 224u))) {
+        qk_async_copy(ring + ((slot_at_3 + 768u) + 32u), w + part_at_12);
+      }
+      qk_async_commit();
+      const qk_u32 base = (ring_base + (slot * 1024u));
+      const qk_u32 group_13 = (stage * 4u);
+      if ((group_13 < groups)) {
+        const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
+        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
+        const qk_u32 high = (qk_u32)(high_bits);
+        const qk_u32 a = ((((pairs_2 & 0x3030303u) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_2 = (((((pairs_2 >> 4u) & 0x3030303u) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_3 = (((((pairs_2 >> 2u) & 0x3030303u) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_4 = (((((pairs_2 >> 6u) & 0x3030303u) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 192u) + (g * 4u)));
+        const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
+        const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
+        const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
+        const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
+        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 5u)), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 5u)), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 5u)), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 5u)), (d1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_14 = ((stage * 4u) + 1u);
+      if ((group_14 < groups)) {
+        const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 32u) + (lane * 4u)));
+        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + ((((base + 256u) + 32u) + (lane * 2u)) + 128u));
+        const qk_u32 high_2 = (qk_u32)(high_bits_2);
+        const qk_u32 a_5 = ((((pairs_3 & 0x3030303u) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_6 = (((((pairs_3 >> 4u) & 0x3030303u) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_7 = (((((pairs_3 >> 2u) & 0x3030303u) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_8 = (((((pairs_3 >> 6u) & 0x3030303u) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (g * 4u)));
+        const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 32u) + 192u) + (g * 4u)));
+        const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
+        const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
+        const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
+        const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
+        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 5u)), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 5u)), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 5u)), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 5u)), (d1_2 * x1_d1), acc0_3);
+      }
+      const qk_u32 group_15 = ((stage * 4u) + 2u);
+      if ((group_15 < groups)) {
+        const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + (((base + 512u) + 32u) + (lane * 4u)));
+        const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + ((((base + 512u) + 32u) + (lane * 2u)) + 128u));
+        const qk_u32 high_3 = (qk_u32)(high_bits_3);
+        const qk_u32 a_9 = ((((pairs_4 & 0x3030303u) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_10 = (((((pairs_4 >> 4u) & 0x3030303u) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_11 = (((((pairs_4 >> 2u) & 0x3030303u) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_12 = (((((pairs_4 >> 6u) & 0x3030303u) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 512u) + (g * 4u)));
+        const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 512u) + 32u) + 192u) + (g * 4u)));
+        const qk_i32 part_10 = (qk_i32)((qk_i8)(bytes_3));
+        const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
+        const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
+        const qk_i32 part_13 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
+        const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x2_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.x), qk_mul(part_12, c_6.x)) >> 5u)), (d0_3 * x2_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.y), qk_mul(part_12, c_6.y)) >> 5u)), (d0_3 * x2_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.z), qk_mul(part_13, c_6.z)) >> 5u)), (d1_3 * x2_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.w), qk_mul(part_13, c_6.w)) >> 5u)), (d1_3 * x2_d1), acc0_3);
+      }
+      const qk_u32 group_16 = ((stage * 4u) + 3u);
+      if ((group_16 < groups)) {
+        const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + (((base + 768u) + 32u) + (lane * 4u)));
+        const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + ((((base + 768u) + 32u) + (lane * 2u)) + 128u));
+        const qk_u32 high_4 = (qk_u32)(high_bits_4);
+        const qk_u32 a_13 = ((((pairs_5 & 0x3030303u) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_14 = (((((pairs_5 >> 4u) & 0x3030303u) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_15 = (((((pairs_5 >> 2u) & 0x3030303u) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 a_16 = (((((pairs_5 >> 6u) & 0x3030303u) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
+        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 768u) + (g * 4u)));
+        const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 768u) + 32u) + 192u) + (g * 4u)));
+        const qk_i32 part_14 = (qk_i32)((qk_i8)(bytes_4));
+        const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
+        const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
+        const qk_i32 part_17 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
+        const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x3_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.x), qk_mul(part_16, c_8.x)) >> 5u)), (d0_4 * x3_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.y), qk_mul(part_16, c_8.y)) >> 5u)), (d0_4 * x3_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.z), qk_mul(part_17, c_8.z)) >> 5u)), (d1_4 * x3_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.w), qk_mul(part_17, c_8.w)) >> 5u)), (d1_4 * x3_d1), acc0_3);
+      }
+      slot = ((slot == 2u) ? 0u : (slot + 1u));
+    }
+    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+    qk_barrier();
+    if ((part == 0u)) {
+      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+      const qk_u32 row_n = ((panel * 16u) + g);
+      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+      const qk_u32 row_n_2 = ((panel * 16u) + g);
+      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    }
+}
+QK_KERNEL(256, 2) matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(args, tile, smem);
     qk_async_wait<0>();
     qk_barrier();
   }

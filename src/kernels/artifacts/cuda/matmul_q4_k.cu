@@ -4,7 +4,7 @@
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.213181da
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 a9d164965716972ad5809093ba221e9f034443eb20a99e1ba1e0e707cdf9922f
+// ir sha256 84e15001a48f16b0f4498fdacc5240a7086eea0935710dbcb67a8176c79c019e
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -23,6 +23,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_i32x2 next_x0_s0;
+  qk_i32x2 next_x0_s1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -32,64 +37,69 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 704u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((t * 32u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 64u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 288u))) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_2), w + ((group_at + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at + 64u), w + part_at);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_i32x2 x0_s0 = next_x0_s0;
+      const qk_i32x2 x0_s1 = next_x0_s1;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
       qk_async_wait<0>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 1u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_2 = (ring_base + (free_slot * 352u));
-      const qk_u64 panel_at_2 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(next_stage) * 2368ull));
-      const bool in_panel_2 = (more & (next_stage < groups));
-      const qk_u32 chunk_3 = (lane * 16u);
-      if ((in_panel_2 & (chunk_3 < 64u))) {
-        qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 352u));
+      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+      const bool in_panel_2 = (true & (ahead < groups));
+      if ((in_panel_2 & (lane_at < 64u))) {
+        qk_async_copy(ring + slot_at_2, w + group_at_2);
       }
-      const qk_u32 chunk_4 = (lane * 16u);
-      if ((in_panel_2 & (chunk_4 < 288u))) {
-        qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_4)));
+      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
+      if ((in_panel_2 & (lane_at < 288u))) {
+        qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 352u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
-      const qk_i32x2 sums_x = has_pair ? qk_load_const<qk_i32x2>(isum + ((isum_base + (pair_wide * 128ull)) + (qk_u64)((half * 8u)))) : qk_i32x2{};
-      const qk_i32x2 sums_x_2 = has_pair ? qk_load_const<qk_i32x2>(isum + ((isum_base + (pair_wide * 128ull)) + (qk_u64)(((half * 8u) + 16u)))) : qk_i32x2{};
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
       const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
@@ -100,13 +110,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part_2 = (qk_i32)((bytes & 255u));
       const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx_2), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
@@ -114,10 +124,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
       const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x.x, sums_x.y))), (m0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x_2.x, sums_x_2.y))), (m0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x.x, sums_x.y))), (m1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x_2.x, sums_x_2.y))), (m1 * dx_2), acc0_3);
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
       slot = ((slot == 1u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -157,7 +167,7 @@ QK_KERNEL(256, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.f0b78bf4
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 3679d3dcea84689dd73e3feedb6f1a10105224d336e8e8fdedac9a9458c3bdd9
+// ir sha256 9bc95f6cbf57d4088b2d14db75cc1649e6f23ad8cb24d5a101895cde98c86840
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -211,74 +221,66 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 7104u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((t * 32u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 64u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(64u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_2), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 64u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_3), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_4), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_5), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + ((slot_at + 64u) + 1536u), w + (part_at + 1536ull));
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 2048u);
-    if ((in_panel & (chunk_6 < 2304u))) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_6), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_6)));
+    if ((in_panel & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at + 64u) + 2048u), w + (part_at + 2048ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 2368u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2368ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2368u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_2 & (chunk_7 < 64u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_7), w + (group_at_2 + (qk_u64)(chunk_7)));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_8), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_9), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_9)));
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_10 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_10), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 1536u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_11), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 1536u), w + (part_at_2 + 1536ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 2048u);
-    if ((in_panel_2 & (chunk_12 < 2304u))) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_12), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_12)));
+    if ((in_panel_2 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 2048u), w + (part_at_2 + 2048ull));
     }
     qk_async_commit();
     slot = 0u;
 #pragma unroll 1
     for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
       const qk_u32 panel = (first_panel + panel_index);
+      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
       acc0_0 = 0x0p+0f;
       acc0_1 = 0x0p+0f;
       acc0_2 = 0x0p+0f;
@@ -316,48 +318,39 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         qk_async_wait<1>();
         qk_warp_sync();
         const qk_u32 ahead = (stage + 2u);
+        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
         const bool wraps = (groups <= ahead);
         const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((panel_index + (wraps ? 1u : 0u)) < 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-        const qk_u32 slot_base_3 = (ring_base + (free_slot * 2368u));
-        const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-        const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 2368ull));
+        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
+        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2368u));
+        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 2368ull));
         const bool in_panel_3 = (more & (next_stage < groups));
-        const qk_u32 chunk_13 = (lane * 16u);
-        if ((in_panel_3 & (chunk_13 < 64u))) {
-          qk_async_copy(ring + (slot_base_3 + chunk_13), w + (group_at_3 + (qk_u64)(chunk_13)));
+        if ((in_panel_3 & (lane_at < 64u))) {
+          qk_async_copy(ring + slot_at_3, w + group_at_3);
         }
-        const qk_u32 chunk_14 = (lane * 16u);
+        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(64u));
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_14), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_14)));
+          qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
         }
-        const qk_u32 chunk_15 = ((lane * 16u) + 512u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_15), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_15)));
+          qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
         }
-        const qk_u32 chunk_16 = ((lane * 16u) + 1024u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_16), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_16)));
+          qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
         }
-        const qk_u32 chunk_17 = ((lane * 16u) + 1536u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_17), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_17)));
+          qk_async_copy(ring + ((slot_at_3 + 64u) + 1536u), w + (part_at_3 + 1536ull));
         }
-        const qk_u32 chunk_18 = ((lane * 16u) + 2048u);
-        if ((in_panel_3 & (chunk_18 < 2304u))) {
-          qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_18), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_18)));
+        if ((in_panel_3 & (lane_at < 256u))) {
+          qk_async_copy(ring + ((slot_at_3 + 64u) + 2048u), w + (part_at_3 + 2048ull));
         }
         qk_async_commit();
         const qk_u32 base = (ring_base + (slot * 2368u));
-        const qk_u32 pair = (stage * 4u);
-        const qk_u64 pair_wide = (qk_u64)(pair);
-        const bool has_pair = (pair < pairs);
-        const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
-        const qk_i32x4 sums_x = has_pair ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide * 128ull))) : qk_i32x4{};
-        const qk_i32x4 sums_x_2 = has_pair ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide * 128ull)) + 16ull)) : qk_i32x4{};
+        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+        const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+        const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
         const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
         const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
         const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
@@ -368,13 +361,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes = (qk_u32)(byte_pair);
         const qk_i32 part = (qk_i32)((bytes & 255u));
         const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
         const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
         const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
         const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
@@ -382,10 +375,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
         const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
         const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(sums_x.x, sums_x.y))), (m0 * dx.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(sums_x_2.x, sums_x_2.y))), (m0 * dx.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x.x, sums_x.y))), (m1 * dx.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x_2.x, sums_x_2.y))), (m1 * dx.z), acc0_3);
+        acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
         const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
         const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
         const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -396,13 +389,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
         const qk_i32 part_5 = (qk_i32)((bytes_3 & 255u));
         const qk_i32 part_6 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
         const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
+        acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
         const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
         const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
@@ -410,17 +403,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
         const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
         const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-        acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(sums_x.z, sums_x.w))), (m0_2 * dx.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(sums_x_2.z, sums_x_2.w))), (m0_2 * dx.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x.z, sums_x.w))), (m1_2 * dx.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x_2.z, sums_x_2.w))), (m1_2 * dx.w), acc1_3);
-        const qk_u32 pair_2 = ((stage * 4u) + 1u);
-        const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-        const bool has_pair_2 = (pair_2 < pairs);
-        const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
-        const qk_i32x4 sums_x_3 = has_pair_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide_2 * 128ull))) : qk_i32x4{};
-        const qk_i32x4 sums_x_4 = has_pair_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide_2 * 128ull)) + 16ull)) : qk_i32x4{};
+        acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+        const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+        const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
         const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 640u) + (lane * 8u)));
         const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
         const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
@@ -431,13 +421,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
         const qk_i32 part_9 = (qk_i32)((bytes_5 & 255u));
         const qk_i32 part_10 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x_2.x, x_2.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
         const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.x), acc2_0);
-        acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.z), acc2_1);
-        acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.x), acc2_2);
-        acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.z), acc2_3);
+        acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+        acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+        acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+        acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
         const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
         const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
@@ -445,10 +435,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
         const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
         const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-        acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(sums_x_3.x, sums_x_3.y))), (m0_3 * dx_2.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(sums_x_4.x, sums_x_4.y))), (m0_3 * dx_2.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(sums_x_3.x, sums_x_3.y))), (m1_3 * dx_2.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(sums_x_4.x, sums_x_4.y))), (m1_3 * dx_2.z), acc2_3);
+        acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
+        acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
+        acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
+        acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
         const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
         const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
         const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
@@ -459,13 +449,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
         const qk_i32 part_13 = (qk_i32)((bytes_7 & 255u));
         const qk_i32 part_14 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x_2.z, x_2.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
         const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.y), acc3_0);
-        acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.w), acc3_1);
-        acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.y), acc3_2);
-        acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.w), acc3_3);
+        acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+        acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+        acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+        acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
         const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
         const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
@@ -473,17 +463,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
         const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
         const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-        acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(sums_x_3.z, sums_x_3.w))), (m0_4 * dx_2.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(sums_x_4.z, sums_x_4.w))), (m0_4 * dx_2.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(sums_x_3.z, sums_x_3.w))), (m1_4 * dx_2.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(sums_x_4.z, sums_x_4.w))), (m1_4 * dx_2.w), acc3_3);
-        const qk_u32 pair_3 = ((stage * 4u) + 2u);
-        const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-        const bool has_pair_3 = (pair_3 < pairs);
-        const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
-        const qk_i32x4 sums_x_5 = has_pair_3 ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide_3 * 128ull))) : qk_i32x4{};
-        const qk_i32x4 sums_x_6 = has_pair_3 ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide_3 * 128ull)) + 16ull)) : qk_i32x4{};
+        acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
+        acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
+        acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
+        acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+        const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
+        const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
         const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1216u) + (lane * 8u)));
         const qk_u32 a_17 = (nibbles_5.x & 0xf0f0f0fu);
         const qk_u32 a_18 = (nibbles_5.y & 0xf0f0f0fu);
@@ -494,13 +481,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes_9 = (qk_u32)(byte_pair_9);
         const qk_i32 part_17 = (qk_i32)((bytes_9 & 255u));
         const qk_i32 part_18 = (qk_i32)(((bytes_9 >> 8u) & 255u));
-        const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x_3.x, x_3.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
         const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.x), acc4_0);
-        acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.z), acc4_1);
-        acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.x), acc4_2);
-        acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.z), acc4_3);
+        acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+        acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+        acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+        acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
         const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_10 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 272u) + (g * 2u)));
         const qk_u32 bytes_10 = (qk_u32)(byte_pair_10);
@@ -508,10 +495,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
         const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
         const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-        acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(sums_x_5.x, sums_x_5.y))), (m0_5 * dx_3.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(sums_x_6.x, sums_x_6.y))), (m0_5 * dx_3.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(sums_x_5.x, sums_x_5.y))), (m1_5 * dx_3.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(sums_x_6.x, sums_x_6.y))), (m1_5 * dx_3.z), acc4_3);
+        acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
+        acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
+        acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
+        acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
         const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1504u) + (lane * 8u)));
         const qk_u32 a_21 = (nibbles_6.x & 0xf0f0f0fu);
         const qk_u32 a_22 = (nibbles_6.y & 0xf0f0f0fu);
@@ -522,13 +509,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes_11 = (qk_u32)(byte_pair_11);
         const qk_i32 part_21 = (qk_i32)((bytes_11 & 255u));
         const qk_i32 part_22 = (qk_i32)(((bytes_11 >> 8u) & 255u));
-        const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x_3.z, x_3.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
         const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.y), acc5_0);
-        acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.w), acc5_1);
-        acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.y), acc5_2);
-        acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.w), acc5_3);
+        acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+        acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+        acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+        acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
         const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_12 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 272u) + (g * 2u)));
         const qk_u32 bytes_12 = (qk_u32)(byte_pair_12);
@@ -536,17 +523,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
         const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
         const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-        acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(sums_x_5.z, sums_x_5.w))), (m0_6 * dx_3.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(sums_x_6.z, sums_x_6.w))), (m0_6 * dx_3.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(sums_x_5.z, sums_x_5.w))), (m1_6 * dx_3.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(sums_x_6.z, sums_x_6.w))), (m1_6 * dx_3.w), acc5_3);
-        const qk_u32 pair_4 = ((stage * 4u) + 3u);
-        const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-        const bool has_pair_4 = (pair_4 < pairs);
-        const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
-        const qk_i32x4 sums_x_7 = has_pair_4 ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide_4 * 128ull))) : qk_i32x4{};
-        const qk_i32x4 sums_x_8 = has_pair_4 ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide_4 * 128ull)) + 16ull)) : qk_i32x4{};
+        acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
+        acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
+        acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
+        acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+        const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
+        const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
         const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1792u) + (lane * 8u)));
         const qk_u32 a_25 = (nibbles_7.x & 0xf0f0f0fu);
         const qk_u32 a_26 = (nibbles_7.y & 0xf0f0f0fu);
@@ -557,13 +541,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes_13 = (qk_u32)(byte_pair_13);
         const qk_i32 part_25 = (qk_i32)((bytes_13 & 255u));
         const qk_i32 part_26 = (qk_i32)(((bytes_13 >> 8u) & 255u));
-        const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x_4.x, x_4.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
         const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.x), acc6_0);
-        acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.z), acc6_1);
-        acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.x), acc6_2);
-        acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.z), acc6_3);
+        acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+        acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+        acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+        acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
         const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_14 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 272u) + (g * 2u)));
         const qk_u32 bytes_14 = (qk_u32)(byte_pair_14);
@@ -571,10 +555,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
         const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
         const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-        acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(sums_x_7.x, sums_x_7.y))), (m0_7 * dx_4.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(sums_x_8.x, sums_x_8.y))), (m0_7 * dx_4.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(sums_x_7.x, sums_x_7.y))), (m1_7 * dx_4.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(sums_x_8.x, sums_x_8.y))), (m1_7 * dx_4.z), acc6_3);
+        acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
+        acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
+        acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
+        acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
         const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2080u) + (lane * 8u)));
         const qk_u32 a_29 = (nibbles_8.x & 0xf0f0f0fu);
         const qk_u32 a_30 = (nibbles_8.y & 0xf0f0f0fu);
@@ -585,13 +569,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_u32 bytes_15 = (qk_u32)(byte_pair_15);
         const qk_i32 part_29 = (qk_i32)((bytes_15 & 255u));
         const qk_i32 part_30 = (qk_i32)(((bytes_15 >> 8u) & 255u));
-        const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x_4.z, x_4.w}, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
         const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.y), acc7_0);
-        acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.w), acc7_1);
-        acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.y), acc7_2);
-        acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.w), acc7_3);
+        acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+        acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+        acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+        acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
         const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
         const qk_u16 byte_pair_16 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 272u) + (g * 2u)));
         const qk_u32 bytes_16 = (qk_u32)(byte_pair_16);
@@ -599,10 +583,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
         const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
         const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
         const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-        acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(sums_x_7.z, sums_x_7.w))), (m0_8 * dx_4.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(sums_x_8.z, sums_x_8.w))), (m0_8 * dx_4.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(sums_x_7.z, sums_x_7.w))), (m1_8 * dx_4.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(sums_x_8.z, sums_x_8.w))), (m1_8 * dx_4.w), acc7_3);
+        acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
+        acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
+        acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
+        acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
         slot = ((slot == 2u) ? 0u : (slot + 1u));
       }
       const qk_u32 row_n = ((panel * 16u) + g);
@@ -631,7 +615,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.d4f8b3a0
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 b115dc8352b4dc896e134ec44dc0a35fe9ce40b8b0d25086b1b360830c1a9708
+// ir sha256 cf6297f1a0bd06a940c67f26c1f5ba4ee13242cf8c8f97e0dfcbcf267776b42d
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -685,72 +669,63 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 7104u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((t * 32u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 64u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(64u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_2), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 64u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_3), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_4), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_5), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + ((slot_at + 64u) + 1536u), w + (part_at + 1536ull));
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 2048u);
-    if ((in_panel & (chunk_6 < 2304u))) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_6), w + ((group_at + (qk_u64)(64u)) + (qk_u64)(chunk_6)));
+    if ((in_panel & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at + 64u) + 2048u), w + (part_at + 2048ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 2368u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2368ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2368u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_2 & (chunk_7 < 64u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_7), w + (group_at_2 + (qk_u64)(chunk_7)));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_8), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_9), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_9)));
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_10 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_10), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 1536u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_11), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 1536u), w + (part_at_2 + 1536ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 2048u);
-    if ((in_panel_2 & (chunk_12 < 2304u))) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_12), w + ((group_at_2 + (qk_u64)(64u)) + (qk_u64)(chunk_12)));
+    if ((in_panel_2 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 2048u), w + (part_at_2 + 2048ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -788,48 +763,35 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       qk_async_wait<1>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_3 = (ring_base + (free_slot * 2368u));
-      const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 2368ull));
-      const bool in_panel_3 = (more & (next_stage < groups));
-      const qk_u32 chunk_13 = (lane * 16u);
-      if ((in_panel_3 & (chunk_13 < 64u))) {
-        qk_async_copy(ring + (slot_base_3 + chunk_13), w + (group_at_3 + (qk_u64)(chunk_13)));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2368u));
+      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+      const bool in_panel_3 = (true & (ahead < groups));
+      if ((in_panel_3 & (lane_at < 64u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_3);
       }
-      const qk_u32 chunk_14 = (lane * 16u);
+      const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(64u));
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_14), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_14)));
+        qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
       }
-      const qk_u32 chunk_15 = ((lane * 16u) + 512u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_15), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_15)));
+        qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
       }
-      const qk_u32 chunk_16 = ((lane * 16u) + 1024u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_16), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_16)));
+        qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
       }
-      const qk_u32 chunk_17 = ((lane * 16u) + 1536u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_17), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_17)));
+        qk_async_copy(ring + ((slot_at_3 + 64u) + 1536u), w + (part_at_3 + 1536ull));
       }
-      const qk_u32 chunk_18 = ((lane * 16u) + 2048u);
-      if ((in_panel_3 & (chunk_18 < 2304u))) {
-        qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_18), w + ((group_at_3 + (qk_u64)(64u)) + (qk_u64)(chunk_18)));
+      if ((in_panel_3 & (lane_at < 256u))) {
+        qk_async_copy(ring + ((slot_at_3 + 64u) + 2048u), w + (part_at_3 + 2048ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 2368u));
-      const qk_u32 pair = (stage * 4u);
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
-      const qk_i32x4 sums_x = has_pair ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide * 128ull))) : qk_i32x4{};
-      const qk_i32x4 sums_x_2 = has_pair ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide * 128ull)) + 16ull)) : qk_i32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+      const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+      const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
       const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
@@ -840,13 +802,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part = (qk_i32)((bytes & 255u));
       const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
@@ -854,10 +816,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(sums_x.x, sums_x.y))), (m0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(sums_x_2.x, sums_x_2.y))), (m0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x.x, sums_x.y))), (m1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x_2.x, sums_x_2.y))), (m1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
       const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
       const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -868,13 +830,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
       const qk_i32 part_5 = (qk_i32)((bytes_3 & 255u));
       const qk_i32 part_6 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
+      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
       const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
@@ -882,17 +844,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(sums_x.z, sums_x.w))), (m0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(sums_x_2.z, sums_x_2.w))), (m0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x.z, sums_x.w))), (m1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x_2.z, sums_x_2.w))), (m1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + 1u);
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
-      const qk_i32x4 sums_x_3 = has_pair_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide_2 * 128ull))) : qk_i32x4{};
-      const qk_i32x4 sums_x_4 = has_pair_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide_2 * 128ull)) + 16ull)) : qk_i32x4{};
+      acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+      const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+      const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 640u) + (lane * 8u)));
       const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
       const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
@@ -903,13 +862,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
       const qk_i32 part_9 = (qk_i32)((bytes_5 & 255u));
       const qk_i32 part_10 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-      const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x_2.x, x_2.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
       const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
       const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
@@ -917,10 +876,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(sums_x_3.x, sums_x_3.y))), (m0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(sums_x_4.x, sums_x_4.y))), (m0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(sums_x_3.x, sums_x_3.y))), (m1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(sums_x_4.x, sums_x_4.y))), (m1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
       const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
       const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
@@ -931,13 +890,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
       const qk_i32 part_13 = (qk_i32)((bytes_7 & 255u));
       const qk_i32 part_14 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-      const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x_2.z, x_2.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.w), acc3_3);
+      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
       const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
       const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
@@ -945,17 +904,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(sums_x_3.z, sums_x_3.w))), (m0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(sums_x_4.z, sums_x_4.w))), (m0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(sums_x_3.z, sums_x_3.w))), (m1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(sums_x_4.z, sums_x_4.w))), (m1_4 * dx_2.w), acc3_3);
-      const qk_u32 pair_3 = ((stage * 4u) + 2u);
-      const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-      const bool has_pair_3 = (pair_3 < pairs);
-      const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
-      const qk_i32x4 sums_x_5 = has_pair_3 ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide_3 * 128ull))) : qk_i32x4{};
-      const qk_i32x4 sums_x_6 = has_pair_3 ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide_3 * 128ull)) + 16ull)) : qk_i32x4{};
+      acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+      const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
+      const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
       const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1216u) + (lane * 8u)));
       const qk_u32 a_17 = (nibbles_5.x & 0xf0f0f0fu);
       const qk_u32 a_18 = (nibbles_5.y & 0xf0f0f0fu);
@@ -966,13 +922,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes_9 = (qk_u32)(byte_pair_9);
       const qk_i32 part_17 = (qk_i32)((bytes_9 & 255u));
       const qk_i32 part_18 = (qk_i32)(((bytes_9 >> 8u) & 255u));
-      const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x_3.x, x_3.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
       const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-      acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.x), acc4_0);
-      acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * dx_3.z), acc4_1);
-      acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.x), acc4_2);
-      acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * dx_3.z), acc4_3);
+      acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
       const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_10 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 272u) + (g * 2u)));
       const qk_u32 bytes_10 = (qk_u32)(byte_pair_10);
@@ -980,10 +936,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
       const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
       const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-      acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(sums_x_5.x, sums_x_5.y))), (m0_5 * dx_3.x), acc4_0);
-      acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(sums_x_6.x, sums_x_6.y))), (m0_5 * dx_3.z), acc4_1);
-      acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(sums_x_5.x, sums_x_5.y))), (m1_5 * dx_3.x), acc4_2);
-      acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(sums_x_6.x, sums_x_6.y))), (m1_5 * dx_3.z), acc4_3);
+      acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
       const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1504u) + (lane * 8u)));
       const qk_u32 a_21 = (nibbles_6.x & 0xf0f0f0fu);
       const qk_u32 a_22 = (nibbles_6.y & 0xf0f0f0fu);
@@ -994,13 +950,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes_11 = (qk_u32)(byte_pair_11);
       const qk_i32 part_21 = (qk_i32)((bytes_11 & 255u));
       const qk_i32 part_22 = (qk_i32)(((bytes_11 >> 8u) & 255u));
-      const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x_3.z, x_3.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
       const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-      acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.y), acc5_0);
-      acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * dx_3.w), acc5_1);
-      acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.y), acc5_2);
-      acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * dx_3.w), acc5_3);
+      acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
       const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_12 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 272u) + (g * 2u)));
       const qk_u32 bytes_12 = (qk_u32)(byte_pair_12);
@@ -1008,17 +964,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
       const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
       const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-      acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(sums_x_5.z, sums_x_5.w))), (m0_6 * dx_3.y), acc5_0);
-      acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(sums_x_6.z, sums_x_6.w))), (m0_6 * dx_3.w), acc5_1);
-      acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(sums_x_5.z, sums_x_5.w))), (m1_6 * dx_3.y), acc5_2);
-      acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(sums_x_6.z, sums_x_6.w))), (m1_6 * dx_3.w), acc5_3);
-      const qk_u32 pair_4 = ((stage * 4u) + 3u);
-      const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-      const bool has_pair_4 = (pair_4 < pairs);
-      const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
-      const qk_i32x4 sums_x_7 = has_pair_4 ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide_4 * 128ull))) : qk_i32x4{};
-      const qk_i32x4 sums_x_8 = has_pair_4 ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide_4 * 128ull)) + 16ull)) : qk_i32x4{};
+      acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+      const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
+      const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
       const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1792u) + (lane * 8u)));
       const qk_u32 a_25 = (nibbles_7.x & 0xf0f0f0fu);
       const qk_u32 a_26 = (nibbles_7.y & 0xf0f0f0fu);
@@ -1029,13 +982,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes_13 = (qk_u32)(byte_pair_13);
       const qk_i32 part_25 = (qk_i32)((bytes_13 & 255u));
       const qk_i32 part_26 = (qk_i32)(((bytes_13 >> 8u) & 255u));
-      const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x_4.x, x_4.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
       const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-      acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.x), acc6_0);
-      acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * dx_4.z), acc6_1);
-      acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.x), acc6_2);
-      acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * dx_4.z), acc6_3);
+      acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
       const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_14 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 272u) + (g * 2u)));
       const qk_u32 bytes_14 = (qk_u32)(byte_pair_14);
@@ -1043,10 +996,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
       const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
       const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-      acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(sums_x_7.x, sums_x_7.y))), (m0_7 * dx_4.x), acc6_0);
-      acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(sums_x_8.x, sums_x_8.y))), (m0_7 * dx_4.z), acc6_1);
-      acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(sums_x_7.x, sums_x_7.y))), (m1_7 * dx_4.x), acc6_2);
-      acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(sums_x_8.x, sums_x_8.y))), (m1_7 * dx_4.z), acc6_3);
+      acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
       const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2080u) + (lane * 8u)));
       const qk_u32 a_29 = (nibbles_8.x & 0xf0f0f0fu);
       const qk_u32 a_30 = (nibbles_8.y & 0xf0f0f0fu);
@@ -1057,13 +1010,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_u32 bytes_15 = (qk_u32)(byte_pair_15);
       const qk_i32 part_29 = (qk_i32)((bytes_15 & 255u));
       const qk_i32 part_30 = (qk_i32)(((bytes_15 >> 8u) & 255u));
-      const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x_4.z, x_4.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
       const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-      acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.y), acc7_0);
-      acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * dx_4.w), acc7_1);
-      acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.y), acc7_2);
-      acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * dx_4.w), acc7_3);
+      acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
       const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_16 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 272u) + (g * 2u)));
       const qk_u32 bytes_16 = (qk_u32)(byte_pair_16);
@@ -1071,10 +1024,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
       const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
       const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-      acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(sums_x_7.z, sums_x_7.w))), (m0_8 * dx_4.y), acc7_0);
-      acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(sums_x_8.z, sums_x_8.w))), (m0_8 * dx_4.w), acc7_1);
-      acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(sums_x_7.z, sums_x_7.w))), (m1_8 * dx_4.y), acc7_2);
-      acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(sums_x_8.z, sums_x_8.w))), (m1_8 * dx_4.w), acc7_3);
+      acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
       slot = ((slot == 2u) ? 0u : (slot + 1u));
     }
     const qk_u32 row_n = ((panel * 16u) + g);
@@ -1102,7 +1055,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.403fc620
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 087fc27f068f24a25567fb2c65bb12d92633e332cc6d8c709896dca49ba73446
+// ir sha256 a959acb5c7592b300e7399d8c2e93ebb44e2b8b43b8f5cb1f70264db58112d06
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1142,77 +1095,68 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 4864u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((t * 32u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 64u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 1152u) + 64u)));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_2), w + ((group_at + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 64u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_3), w + ((group_at + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
-    if ((in_panel & (chunk_4 < 1152u))) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_4), w + ((group_at + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_4)));
+    if ((in_panel & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 1216u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2368ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1216u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_5 = (lane * 16u);
-    if ((in_panel_2 & (chunk_5 < 64u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_5), w + (group_at_2 + (qk_u64)(chunk_5)));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_6 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 1152u) + 64u)));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_6), w + ((group_at_2 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_6)));
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
     }
-    const qk_u32 chunk_7 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_7), w + ((group_at_2 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_7)));
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_8 = ((lane * 16u) + 1024u);
-    if ((in_panel_2 & (chunk_8 < 1152u))) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_8), w + ((group_at_2 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_8)));
+    if ((in_panel_2 & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 2432u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 2368ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 2432u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2368ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_3 & (chunk_9 < 64u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_9), w + (group_at_3 + (qk_u64)(chunk_9)));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 1152u) + 64u)));
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_10), w + ((group_at_3 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 512u);
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_11), w + ((group_at_3 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 1024u);
-    if ((in_panel_3 & (chunk_12 < 1152u))) {
-      qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_12), w + ((group_at_3 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_12)));
+    if ((in_panel_3 & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1234,40 +1178,29 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 1216u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 2368ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_13 = (lane * 16u);
-      if ((in_panel_4 & (chunk_13 < 64u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_13), w + (group_at_4 + (qk_u64)(chunk_13)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1216u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 64u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_14 = (lane * 16u);
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 1152u) + 64u)));
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 64u) + chunk_14), w + ((group_at_4 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_14)));
+        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
       }
-      const qk_u32 chunk_15 = ((lane * 16u) + 512u);
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 64u) + chunk_15), w + ((group_at_4 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_15)));
+        qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
       }
-      const qk_u32 chunk_16 = ((lane * 16u) + 1024u);
-      if ((in_panel_4 & (chunk_16 < 1152u))) {
-        qk_async_copy(ring + ((slot_base_4 + 64u) + chunk_16), w + ((group_at_4 + (qk_u64)(((part * 1152u) + 64u))) + (qk_u64)(chunk_16)));
+      if ((in_panel_4 & (lane_at < 128u))) {
+        qk_async_copy(ring + ((slot_at_4 + 64u) + 1024u), w + (part_at_4 + 1024ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 1216u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 4u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
-      const qk_i32x4 sums_x = has_pair ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide * 128ull))) : qk_i32x4{};
-      const qk_i32x4 sums_x_2 = has_pair ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide * 128ull)) + 16ull)) : qk_i32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+      const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+      const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
       const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
@@ -1278,13 +1211,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part_2 = (qk_i32)((bytes & 255u));
       const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
@@ -1292,10 +1225,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x.x, sums_x.y))), (m0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x_2.x, sums_x_2.y))), (m0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x.x, sums_x.y))), (m1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x_2.x, sums_x_2.y))), (m1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
       const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
       const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -1306,13 +1239,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
       const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
       const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
+      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
       const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
@@ -1320,17 +1253,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x.z, sums_x.w))), (m0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x_2.z, sums_x_2.w))), (m0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(sums_x.z, sums_x.w))), (m1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(sums_x_2.z, sums_x_2.w))), (m1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + (((part * 4u) + 2u) >> 1u));
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
-      const qk_i32x4 sums_x_3 = has_pair_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide_2 * 128ull))) : qk_i32x4{};
-      const qk_i32x4 sums_x_4 = has_pair_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide_2 * 128ull)) + 16ull)) : qk_i32x4{};
+      acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+      const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+      const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 640u) + (lane * 8u)));
       const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
       const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
@@ -1341,13 +1271,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
       const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
       const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-      const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x_2.x, x_2.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
       const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
       const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
@@ -1355,10 +1285,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc2_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(sums_x_3.x, sums_x_3.y))), (m0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(sums_x_4.x, sums_x_4.y))), (m0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(sums_x_3.x, sums_x_3.y))), (m1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(sums_x_4.x, sums_x_4.y))), (m1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
       const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
       const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
@@ -1369,13 +1299,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
       const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
       const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-      const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x_2.z, x_2.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * dx_2.w), acc3_3);
+      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
       const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
       const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
@@ -1383,10 +1313,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
       const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc3_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(sums_x_3.z, sums_x_3.w))), (m0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(sums_x_4.z, sums_x_4.w))), (m0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(sums_x_3.z, sums_x_3.w))), (m1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(sums_x_4.z, sums_x_4.w))), (m1_4 * dx_2.w), acc3_3);
+      acc3_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1429,7 +1359,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.bef81851
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 7b13600b23781c1d3ad7d6771761a4223df2eb97852580910a0c9e9ea3ff6a74
+// ir sha256 38ce538e260b3fa748abdf115204b2e71ca50d2408328f10bfbfbcfa9b2f3b65
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1452,6 +1382,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
   qk_f32 acc1_1;
   qk_f32 acc1_2;
   qk_f32 acc1_3;
+  qk_u32x4 next_x0_q;
+  qk_f32x4 next_x0_d;
+  qk_i32x4 next_x0_s0;
+  qk_i32x4 next_x0_s1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -1461,65 +1395,59 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 2560u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((t * 32u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 64u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 576u) + 64u)));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_2), w + ((group_at + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 64u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
-    if ((in_panel & (chunk_3 < 576u))) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_3), w + ((group_at + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_3)));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 640u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2368ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 640u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 64u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_4), w + (group_at_2 + (qk_u64)(chunk_4)));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_5 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 576u) + 64u)));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_5), w + ((group_at_2 + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 512u);
-    if ((in_panel_2 & (chunk_6 < 576u))) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_6), w + ((group_at_2 + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_6)));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 1280u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 2368ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1280u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2368ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_3 & (chunk_7 < 64u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_7), w + (group_at_3 + (qk_u64)(chunk_7)));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 576u) + 64u)));
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_8), w + ((group_at_3 + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
-    if ((in_panel_3 & (chunk_9 < 576u))) {
-      qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_9), w + ((group_at_3 + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_9)));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1528,41 +1456,43 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     acc1_1 = 0x0p+0f;
     acc1_2 = 0x0p+0f;
     acc1_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
+    next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
+    next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x4 x0_q = next_x0_q;
+      const qk_f32x4 x0_d = next_x0_d;
+      const qk_i32x4 x0_s0 = next_x0_s0;
+      const qk_i32x4 x0_s1 = next_x0_s1;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
+      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
+      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 640u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 2368ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_10 = (lane * 16u);
-      if ((in_panel_4 & (chunk_10 < 64u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_10), w + (group_at_4 + (qk_u64)(chunk_10)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 640u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 64u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_11 = (lane * 16u);
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 576u) + 64u)));
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 64u) + chunk_11), w + ((group_at_4 + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_11)));
+        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
       }
-      const qk_u32 chunk_12 = ((lane * 16u) + 512u);
-      if ((in_panel_4 & (chunk_12 < 576u))) {
-        qk_async_copy(ring + ((slot_base_4 + 64u) + chunk_12), w + ((group_at_4 + (qk_u64)(((part * 576u) + 64u))) + (qk_u64)(chunk_12)));
+      if ((in_panel_4 & (lane_at < 64u))) {
+        qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 640u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 2u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
-      const qk_i32x4 sums_x = has_pair ? qk_load_const<qk_i32x4>(isum + (isum_base + (pair_wide * 128ull))) : qk_i32x4{};
-      const qk_i32x4 sums_x_2 = has_pair ? qk_load_const<qk_i32x4>(isum + ((isum_base + (pair_wide * 128ull)) + 16ull)) : qk_i32x4{};
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
       const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
@@ -1573,13 +1503,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part_2 = (qk_i32)((bytes & 255u));
       const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
@@ -1587,10 +1517,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
       const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x.x, sums_x.y))), (m0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x_2.x, sums_x_2.y))), (m0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x.x, sums_x.y))), (m1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x_2.x, sums_x_2.y))), (m1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
       const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
       const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -1601,13 +1531,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
       const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
       const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
       const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x.z, x.w}, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * dx.w), acc1_3);
+      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
       const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
       const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
@@ -1615,10 +1545,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
       const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x.z, sums_x.w))), (m0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(sums_x_2.z, sums_x_2.w))), (m0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(sums_x.z, sums_x.w))), (m1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(sums_x_2.z, sums_x_2.w))), (m1_2 * dx.w), acc1_3);
+      acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1656,11 +1586,11 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851(QK_ARGS args) {
   }
 }
 
-// matmul.q4_k.qa8.rows.rp16.m16n8k32.fbf887ed
+// matmul.q4_k.qa8.rows.rp16.m16n8k32.0a07d4f3
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=8;unroll=1;warps=8
-// ir sha256 cdee886a5e13e6f5ebe9656607394b3f79d4b7fb562793cee4390788fc27a4a5
-QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_fbf887ed_tile(const qk_args& args, qk_u32 tile, char* smem) {
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
+// ir sha256 c9a2f4d707f081a823b856fb4cb616953ca5d01bdfb354da62898c214c5d4b4f
+QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
   const qk_u32 rows = args.u[0];
@@ -1678,180 +1608,237 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_fbf887ed_tile(const qk_args& a
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_i32x2 next_x0_s0;
+  qk_i32x2 next_x0_s1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_i32x2 next_x1_s0;
+  qk_i32x2 next_x1_s1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
     const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
     const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
     const qk_u32 part = (warp % 8u);
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 2816u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((t * 32u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 64u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2368ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 288u))) {
-      qk_async_copy(ring + ((slot_base + 64u) + chunk_2), w + ((group_at + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at + 64u), w + part_at);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 352u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 2368ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_3 = (lane * 16u);
-    if ((in_panel_2 & (chunk_3 < 64u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2368ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at + 352u), w + group_at_2);
     }
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 288u))) {
-      qk_async_copy(ring + ((slot_base_2 + 64u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_4)));
-    }
-    qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 704u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 2368ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_5 = (lane * 16u);
-    if ((in_panel_3 & (chunk_5 < 64u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_5), w + (group_at_3 + (qk_u64)(chunk_5)));
-    }
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_3 & (chunk_6 < 288u))) {
-      qk_async_copy(ring + ((slot_base_3 + 64u) + chunk_6), w + ((group_at_3 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_6)));
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_2 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at + 352u) + 64u), w + part_at_2);
     }
     qk_async_commit();
-    const qk_u32 slot_base_4 = (ring_base + 1056u);
-    const qk_u64 panel_at_4 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(3u) * 2368ull));
-    const bool in_panel_4 = (true & (3u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_4 & (chunk_7 < 64u))) {
-      qk_async_copy(ring + (slot_base_4 + chunk_7), w + (group_at_4 + (qk_u64)(chunk_7)));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 704u);
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2368ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
-    if ((in_panel_4 & (chunk_8 < 288u))) {
-      qk_async_copy(ring + ((slot_base_4 + 64u) + chunk_8), w + ((group_at_4 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_8)));
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_3 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_3);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_5 = (ring_base + 1408u);
-    const qk_u64 panel_at_5 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_5 = (panel_at_5 + ((qk_u64)(4u) * 2368ull));
-    const bool in_panel_5 = (true & (4u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_5 & (chunk_9 < 64u))) {
-      qk_async_copy(ring + (slot_base_5 + chunk_9), w + (group_at_5 + (qk_u64)(chunk_9)));
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2368ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_2 + 352u), w + group_at_4);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
-    if ((in_panel_5 & (chunk_10 < 288u))) {
-      qk_async_copy(ring + ((slot_base_5 + 64u) + chunk_10), w + ((group_at_5 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_10)));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_4 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_2 + 352u) + 64u), w + part_at_4);
     }
     qk_async_commit();
-    const qk_u32 slot_base_6 = (ring_base + 1760u);
-    const qk_u64 panel_at_6 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_6 = (panel_at_6 + ((qk_u64)(5u) * 2368ull));
-    const bool in_panel_6 = (true & (5u < groups));
-    const qk_u32 chunk_11 = (lane * 16u);
-    if ((in_panel_6 & (chunk_11 < 64u))) {
-      qk_async_copy(ring + (slot_base_6 + chunk_11), w + (group_at_6 + (qk_u64)(chunk_11)));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1408u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2368ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_5);
     }
-    const qk_u32 chunk_12 = (lane * 16u);
-    if ((in_panel_6 & (chunk_12 < 288u))) {
-      qk_async_copy(ring + ((slot_base_6 + 64u) + chunk_12), w + ((group_at_6 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_12)));
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_5 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_5);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_7 = (ring_base + 2112u);
-    const qk_u64 panel_at_7 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_7 = (panel_at_7 + ((qk_u64)(6u) * 2368ull));
-    const bool in_panel_7 = (true & (6u < groups));
-    const qk_u32 chunk_13 = (lane * 16u);
-    if ((in_panel_7 & (chunk_13 < 64u))) {
-      qk_async_copy(ring + (slot_base_7 + chunk_13), w + (group_at_7 + (qk_u64)(chunk_13)));
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2368ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_3 + 352u), w + group_at_6);
     }
-    const qk_u32 chunk_14 = (lane * 16u);
-    if ((in_panel_7 & (chunk_14 < 288u))) {
-      qk_async_copy(ring + ((slot_base_7 + 64u) + chunk_14), w + ((group_at_7 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_14)));
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_6 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_3 + 352u) + 64u), w + part_at_6);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<6>();
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_i32x2 x0_s0 = next_x0_s0;
+      const qk_i32x2 x0_s1 = next_x0_s1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_i32x2 x1_s0 = next_x1_s0;
+      const qk_i32x2 x1_s1 = next_x1_s1;
+      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+      const bool x_exists_3 = (x_group_3 < groups);
+      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+      next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+      next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+      const bool x_exists_4 = (x_group_4 < groups);
+      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+      next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+      next_x1_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+      qk_async_wait<2>();
       qk_warp_sync();
-      const qk_u32 ahead = (stage + 7u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 7u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_8 = (ring_base + (free_slot * 352u));
-      const qk_u64 panel_at_8 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_8 = (panel_at_8 + ((qk_u64)(next_stage) * 2368ull));
-      const bool in_panel_8 = (more & (next_stage < groups));
-      const qk_u32 chunk_15 = (lane * 16u);
-      if ((in_panel_8 & (chunk_15 < 64u))) {
-        qk_async_copy(ring + (slot_base_8 + chunk_15), w + (group_at_8 + (qk_u64)(chunk_15)));
+      const qk_u32 ahead = (stage + 3u);
+      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 704u));
+      const qk_u32 group_7 = (ahead * 2u);
+      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 2368ull));
+      const bool in_panel_7 = (true & (group_7 < groups));
+      if ((in_panel_7 & (lane_at < 64u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_7);
       }
-      const qk_u32 chunk_16 = (lane * 16u);
-      if ((in_panel_8 & (chunk_16 < 288u))) {
-        qk_async_copy(ring + ((slot_base_8 + 64u) + chunk_16), w + ((group_at_8 + (qk_u64)(((part * 288u) + 64u))) + (qk_u64)(chunk_16)));
+      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 288u) + 64u)));
+      if ((in_panel_7 & (lane_at < 288u))) {
+        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_7);
+      }
+      const qk_u32 group_8 = ((ahead * 2u) + 1u);
+      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 2368ull));
+      const bool in_panel_8 = (true & (group_8 < groups));
+      if ((in_panel_8 & (lane_at < 64u))) {
+        qk_async_copy(ring + (slot_at_4 + 352u), w + group_at_8);
+      }
+      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 288u) + 64u)));
+      if ((in_panel_8 & (lane_at < 288u))) {
+        qk_async_copy(ring + ((slot_at_4 + 352u) + 64u), w + part_at_8);
       }
       qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 352u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
-      const qk_i32x2 sums_x = has_pair ? qk_load_const<qk_i32x2>(isum + ((isum_base + (pair_wide * 128ull)) + (qk_u64)((half * 8u)))) : qk_i32x2{};
-      const qk_i32x2 sums_x_2 = has_pair ? qk_load_const<qk_i32x2>(isum + ((isum_base + (pair_wide * 128ull)) + (qk_u64)(((half * 8u) + 16u)))) : qk_i32x2{};
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
-      const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
-      const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
-      const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
-      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x.x, x.y}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * dx_2), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x.x, sums_x.y))), (m0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(sums_x_2.x, sums_x_2.y))), (m0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x.x, sums_x.y))), (m1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(sums_x_2.x, sums_x_2.y))), (m1 * dx_2), acc0_3);
-      slot = ((slot == 7u) ? 0u : (slot + 1u));
+      const qk_u32 base = (ring_base + (slot * 704u));
+      const qk_u32 group_9 = (stage * 2u);
+      if ((group_9 < groups)) {
+        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+        const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+        const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+        const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+        const qk_u32 bytes = (qk_u32)(byte_pair);
+        const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+        const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+        const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+        const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+        const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
+        const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_10 = ((stage * 2u) + 1u);
+      if ((group_10 < groups)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 352u) + 64u) + (lane * 8u)));
+        const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
+        const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
+        const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
+        const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+        const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
+        const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
+        const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
+        const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+        const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
+        const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+      }
+      slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
     qk_barrier();
@@ -1878,10 +1865,446 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_fbf887ed_tile(const qk_args& a
       if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
     }
 }
-QK_KERNEL(256, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_fbf887ed(QK_ARGS args) {
+QK_KERNEL(256, 2) matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
   for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q4_k_qa8_rows_rp16_m16n8k32_fbf887ed_tile(args, tile, smem);
+    matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q4_k.qa8.rows.rp16.m16n8k32.f73503e5
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
+// ir sha256 bbf72b21acbe3340ec57af21a4b49af9e3c25f7db4b32bb50d9e8567b9a4087c
+QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 33792 bytes
+  char* const sums = smem + 33792;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_i32x2 next_x0_s0;
+  qk_i32x2 next_x0_s1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_i32x2 next_x1_s0;
+  qk_i32x2 next_x1_s1;
+  qk_u32x2 next_x2_q;
+  qk_f32 next_x2_d0;
+  qk_f32 next_x2_d1;
+  qk_i32x2 next_x2_s0;
+  qk_i32x2 next_x2_s1;
+  qk_u32x2 next_x3_q;
+  qk_f32 next_x3_d0;
+  qk_f32 next_x3_d1;
+  qk_i32x2 next_x3_s0;
+  qk_i32x2 next_x3_s1;
+    const qk_u32 panels = ((n + 15u) / 16u);
+    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+    const qk_u32 pairs = ((blocks + 1u) / 2u);
+    const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+    const qk_u32 part = (warp % 8u);
+    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+    const qk_u32 g = (lane >> 2u);
+    const qk_u32 t = (lane & 3u);
+    const qk_u32 ring_base = (warp * 4224u);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2368ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
+    }
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at + 64u), w + part_at);
+    }
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2368ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at + 352u), w + group_at_2);
+    }
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_2 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at + 352u) + 64u), w + part_at_2);
+    }
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2368ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at + 704u), w + group_at_3);
+    }
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_3 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at + 704u) + 64u), w + part_at_3);
+    }
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2368ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at + 1056u), w + group_at_4);
+    }
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_4 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at + 1056u) + 64u), w + part_at_4);
+    }
+    qk_async_commit();
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1408u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2368ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_5);
+    }
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_5 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_5);
+    }
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2368ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_2 + 352u), w + group_at_6);
+    }
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_6 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_2 + 352u) + 64u), w + part_at_6);
+    }
+    const qk_u32 group_7 = 6u;
+    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 2368ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    if ((in_panel_7 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_2 + 704u), w + group_at_7);
+    }
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_7 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_2 + 704u) + 64u), w + part_at_7);
+    }
+    const qk_u32 group_8 = 7u;
+    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 2368ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    if ((in_panel_8 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_2 + 1056u), w + group_at_8);
+    }
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_8 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_2 + 1056u) + 64u), w + part_at_8);
+    }
+    qk_async_commit();
+    slot = 0u;
+    const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    acc0_0 = 0x0p+0f;
+    acc0_1 = 0x0p+0f;
+    acc0_2 = 0x0p+0f;
+    acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_3 = 2u;
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+    next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_4 = 3u;
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+    next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+    next_x3_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+#pragma unroll 1
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_i32x2 x0_s0 = next_x0_s0;
+      const qk_i32x2 x0_s1 = next_x0_s1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_i32x2 x1_s0 = next_x1_s0;
+      const qk_i32x2 x1_s1 = next_x1_s1;
+      const qk_u32x2 x2_q = next_x2_q;
+      const qk_f32 x2_d0 = next_x2_d0;
+      const qk_f32 x2_d1 = next_x2_d1;
+      const qk_i32x2 x2_s0 = next_x2_s0;
+      const qk_i32x2 x2_s1 = next_x2_s1;
+      const qk_u32x2 x3_q = next_x3_q;
+      const qk_f32 x3_d0 = next_x3_d0;
+      const qk_f32 x3_d1 = next_x3_d1;
+      const qk_i32x2 x3_s0 = next_x3_s0;
+      const qk_i32x2 x3_s1 = next_x3_s1;
+      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+      const bool x_exists_5 = (x_group_5 < groups);
+      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+      next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
+      next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
+      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+      const bool x_exists_6 = (x_group_6 < groups);
+      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+      next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
+      next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
+      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+      const bool x_exists_7 = (x_group_7 < groups);
+      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+      next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
+      next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
+      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+      const bool x_exists_8 = (x_group_8 < groups);
+      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+      next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
+      next_x3_s1 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_8) * 512ull)) + 16ull)) : qk_i32x2{};
+      qk_async_wait<1>();
+      qk_warp_sync();
+      const qk_u32 ahead = (stage + 2u);
+      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1408u));
+      const qk_u32 group_9 = (ahead * 4u);
+      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 2368ull));
+      const bool in_panel_9 = (true & (group_9 < groups));
+      if ((in_panel_9 & (lane_at < 64u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_9);
+      }
+      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 288u) + 64u)));
+      if ((in_panel_9 & (lane_at < 288u))) {
+        qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_9);
+      }
+      const qk_u32 group_10 = ((ahead * 4u) + 1u);
+      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 2368ull));
+      const bool in_panel_10 = (true & (group_10 < groups));
+      if ((in_panel_10 & (lane_at < 64u))) {
+        qk_async_copy(ring + (slot_at_3 + 352u), w + group_at_10);
+      }
+      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 288u) + 64u)));
+      if ((in_panel_10 & (lane_at < 288u))) {
+        qk_async_copy(ring + ((slot_at_3 + 352u) + 64u), w + part_at_10);
+      }
+      const qk_u32 group_11 = ((ahead * 4u) + 2u);
+      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 2368ull));
+      const bool in_panel_11 = (true & (group_11 < groups));
+      if ((in_panel_11 & (lane_at < 64u))) {
+        qk_async_copy(ring + (slot_at_3 + 704u), w + group_at_11);
+      }
+      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 288u) + 64u)));
+      if ((in_panel_11 & (lane_at < 288u))) {
+        qk_async_copy(ring + ((slot_at_3 + 704u) + 64u), w + part_at_11);
+      }
+      const qk_u32 group_12 = ((ahead * 4u) + 3u);
+      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 2368ull));
+      const bool in_panel_12 = (true & (group_12 < groups));
+      if ((in_panel_12 & (lane_at < 64u))) {
+        qk_async_copy(ring + (slot_at_3 + 1056u), w + group_at_12);
+      }
+      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 288u) + 64u)));
+      if ((in_panel_12 & (lane_at < 288u))) {
+        qk_async_copy(ring + ((slot_at_3 + 1056u) + 64u), w + part_at_12);
+      }
+      qk_async_commit();
+      const qk_u32 base = (ring_base + (slot * 1408u));
+      const qk_u32 group_13 = (stage * 4u);
+      if ((group_13 < groups)) {
+        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+        const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+        const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+        const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+        const qk_u32 bytes = (qk_u32)(byte_pair);
+        const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+        const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+        const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+        const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+        const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
+        const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_14 = ((stage * 4u) + 1u);
+      if ((group_14 < groups)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 352u) + 64u) + (lane * 8u)));
+        const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
+        const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
+        const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
+        const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+        const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
+        const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
+        const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
+        const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+        const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
+        const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+      }
+      const qk_u32 group_15 = ((stage * 4u) + 2u);
+      if ((group_15 < groups)) {
+        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (((base + 704u) + 64u) + (lane * 8u)));
+        const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
+        const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
+        const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 704u) + (g * 4u)));
+        const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
+        const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
+        const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
+        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 704u) + (g * 4u)) + 32u));
+        const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 272u) + (g * 2u)));
+        const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
+        const qk_i32 part_12 = (qk_i32)((bytes_6 & 255u));
+        const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
+        const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
+        const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s1.x, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s0.x, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s1.x, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
+      }
+      const qk_u32 group_16 = ((stage * 4u) + 3u);
+      if ((group_16 < groups)) {
+        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + (((base + 1056u) + 64u) + (lane * 8u)));
+        const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
+        const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
+        const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 1056u) + (g * 4u)));
+        const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 256u) + (g * 2u)));
+        const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
+        const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
+        const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
+        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1056u) + (g * 4u)) + 32u));
+        const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 272u) + (g * 2u)));
+        const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
+        const qk_i32 part_16 = (qk_i32)((bytes_8 & 255u));
+        const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
+        const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
+        const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s1.x, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s0.x, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s1.x, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
+      }
+      slot = ((slot == 2u) ? 0u : (slot + 1u));
+    }
+    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+    qk_barrier();
+    if ((part == 0u)) {
+      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+      const qk_u32 row_n = ((panel * 16u) + g);
+      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+      const qk_u32 row_n_2 = ((panel * 16u) + g);
+      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    }
+}
+QK_KERNEL(256, 2) matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(args, tile, smem);
     qk_async_wait<0>();
     qk_barrier();
   }

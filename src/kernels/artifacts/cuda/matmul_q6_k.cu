@@ -4,7 +4,7 @@
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.88e18cb8
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 e00a77209f6cf6a4bfdd07a24f382cf52005e36ab3033aafd2ee5d246438d4a1
+// ir sha256 97e4ef6aa4eea88f45d67a5154065ffe7e75d00ff5120a582998b5a00d951ec0
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -22,6 +22,9 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& a
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 416ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -31,61 +34,62 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& a
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 896u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3360ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 416u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel & (lane_at < 416u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
       qk_async_wait<0>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 1u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_2 = (ring_base + (free_slot * 448u));
-      const qk_u64 panel_at_2 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(next_stage) * 3360ull));
-      const bool in_panel_2 = (more & (next_stage < groups));
-      const qk_u32 chunk_3 = (lane * 16u);
-      if ((in_panel_2 & (chunk_3 < 32u))) {
-        qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 448u));
+      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 3360ull));
+      const bool in_panel_2 = (true & (ahead < groups));
+      if ((in_panel_2 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_2, w + group_at_2);
       }
-      const qk_u32 chunk_4 = (lane * 16u);
-      if ((in_panel_2 & (chunk_4 < 416u))) {
-        qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_4)));
+      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 416u) + 32u)));
+      if ((in_panel_2 & (lane_at < 416u))) {
+        qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 448u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
       const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -98,14 +102,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& a
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * dx_2), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * x0_d1), acc0_3);
       slot = ((slot == 1u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -145,7 +149,7 @@ QK_KERNEL(256, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.cbc3d7f6
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 9e5451d7602ba155731b9436d372073363feac33f1af20bd999d01fe9efe17f0
+// ir sha256 087b51d33d3f1e97b1e6e5617cb8d488d68564d361f021033d051a683a798a05
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -198,89 +202,77 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 10080u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3360ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(32u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_5), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1536u), w + (part_at + 1536ull));
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 2048u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_6), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_6)));
+      qk_async_copy(ring + ((slot_at + 32u) + 2048u), w + (part_at + 2048ull));
     }
-    const qk_u32 chunk_7 = ((lane * 16u) + 2560u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_7), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_7)));
+      qk_async_copy(ring + ((slot_at + 32u) + 2560u), w + (part_at + 2560ull));
     }
-    const qk_u32 chunk_8 = ((lane * 16u) + 3072u);
-    if ((in_panel & (chunk_8 < 3328u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_8), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_8)));
+    if ((in_panel & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 3072u), w + (part_at + 3072ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 3360u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 3360ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3360u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3360ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_2 & (chunk_9 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_9), w + (group_at_2 + (qk_u64)(chunk_9)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(32u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_10), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_11), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_12), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_12)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_13 = ((lane * 16u) + 1536u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_13), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_13)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1536u), w + (part_at_2 + 1536ull));
     }
-    const qk_u32 chunk_14 = ((lane * 16u) + 2048u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_14), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_14)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 2048u), w + (part_at_2 + 2048ull));
     }
-    const qk_u32 chunk_15 = ((lane * 16u) + 2560u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_15), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_15)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 2560u), w + (part_at_2 + 2560ull));
     }
-    const qk_u32 chunk_16 = ((lane * 16u) + 3072u);
-    if ((in_panel_2 & (chunk_16 < 3328u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_16), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_16)));
+    if ((in_panel_2 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 3072u), w + (part_at_2 + 3072ull));
     }
     qk_async_commit();
     slot = 0u;
 #pragma unroll 1
     for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
       const qk_u32 panel = (first_panel + panel_index);
+      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
       acc0_0 = 0x0p+0f;
       acc0_1 = 0x0p+0f;
       acc0_2 = 0x0p+0f;
@@ -318,54 +310,43 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         qk_async_wait<1>();
         qk_warp_sync();
         const qk_u32 ahead = (stage + 2u);
+        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
         const bool wraps = (groups <= ahead);
         const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((panel_index + (wraps ? 1u : 0u)) < 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-        const qk_u32 slot_base_3 = (ring_base + (free_slot * 3360u));
-        const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-        const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 3360ull));
+        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
+        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 3360u));
+        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 3360ull));
         const bool in_panel_3 = (more & (next_stage < groups));
-        const qk_u32 chunk_17 = (lane * 16u);
-        if ((in_panel_3 & (chunk_17 < 32u))) {
-          qk_async_copy(ring + (slot_base_3 + chunk_17), w + (group_at_3 + (qk_u64)(chunk_17)));
+        if ((in_panel_3 & (lane_at < 32u))) {
+          qk_async_copy(ring + slot_at_3, w + group_at_3);
         }
-        const qk_u32 chunk_18 = (lane * 16u);
+        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(32u));
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_18), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_18)));
+          qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
         }
-        const qk_u32 chunk_19 = ((lane * 16u) + 512u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_19), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_19)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
         }
-        const qk_u32 chunk_20 = ((lane * 16u) + 1024u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_20), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_20)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
         }
-        const qk_u32 chunk_21 = ((lane * 16u) + 1536u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_21), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_21)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 1536u), w + (part_at_3 + 1536ull));
         }
-        const qk_u32 chunk_22 = ((lane * 16u) + 2048u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_22), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_22)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 2048u), w + (part_at_3 + 2048ull));
         }
-        const qk_u32 chunk_23 = ((lane * 16u) + 2560u);
         if (in_panel_3) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_23), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_23)));
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 2560u), w + (part_at_3 + 2560ull));
         }
-        const qk_u32 chunk_24 = ((lane * 16u) + 3072u);
-        if ((in_panel_3 & (chunk_24 < 3328u))) {
-          qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_24), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_24)));
+        if ((in_panel_3 & (lane_at < 256u))) {
+          qk_async_copy(ring + ((slot_at_3 + 32u) + 3072u), w + (part_at_3 + 3072ull));
         }
         qk_async_commit();
         const qk_u32 base = (ring_base + (slot * 3360u));
-        const qk_u32 pair = (stage * 4u);
-        const qk_u64 pair_wide = (qk_u64)(pair);
-        const bool has_pair = (pair < pairs);
-        const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
         const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
         const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
         const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -378,14 +359,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
         const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 16u)));
         const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 24u)));
-        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
         const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 2u)), (d0 * dx.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 2u)), (d0 * dx.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 2u)), (d1 * dx.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 2u)), (d1 * dx.z), acc0_3);
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 2u)), (d0 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 2u)), (d0 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 2u)), (d1 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 2u)), (d1 * x0_d.z), acc0_3);
         const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 448u) + (lane * 8u)));
         const qk_u32 high_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (lane * 4u)) + 256u));
         const qk_u32 a_5 = ((((nibbles_2.x & 0xf0f0f0fu) | ((high_2 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -398,19 +379,16 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
         const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
         const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
         const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 2u)), (d0_2 * dx.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 2u)), (d0_2 * dx.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 2u)), (d1_2 * dx.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 2u)), (d1_2 * dx.w), acc1_3);
-        const qk_u32 pair_2 = ((stage * 4u) + 1u);
-        const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-        const bool has_pair_2 = (pair_2 < pairs);
-        const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+        acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 2u)), (d0_2 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 2u)), (d0_2 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 2u)), (d1_2 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 2u)), (d1_2 * x0_d.w), acc1_3);
+        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
         const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
         const qk_u32 high_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (lane * 4u)) + 256u));
         const qk_u32 a_9 = ((((nibbles_3.x & 0xf0f0f0fu) | ((high_3 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -423,14 +401,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
         const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
         const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
-        const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x_2.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x_2.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
         const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 2u)), (d0_3 * dx_2.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 2u)), (d0_3 * dx_2.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 2u)), (d1_3 * dx_2.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 2u)), (d1_3 * dx_2.z), acc2_3);
+        acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 2u)), (d0_3 * x1_d.x), acc2_0);
+        acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 2u)), (d0_3 * x1_d.z), acc2_1);
+        acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 2u)), (d1_3 * x1_d.x), acc2_2);
+        acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 2u)), (d1_3 * x1_d.z), acc2_3);
         const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1280u) + (lane * 8u)));
         const qk_u32 high_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + (lane * 4u)) + 256u));
         const qk_u32 a_13 = ((((nibbles_4.x & 0xf0f0f0fu) | ((high_4 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -443,19 +421,16 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
         const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
         const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
-        const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x_2.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x_2.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
         const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 2u)), (d0_4 * dx_2.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 2u)), (d0_4 * dx_2.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 2u)), (d1_4 * dx_2.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 2u)), (d1_4 * dx_2.w), acc3_3);
-        const qk_u32 pair_3 = ((stage * 4u) + 2u);
-        const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-        const bool has_pair_3 = (pair_3 < pairs);
-        const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
+        acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 2u)), (d0_4 * x1_d.y), acc3_0);
+        acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 2u)), (d0_4 * x1_d.w), acc3_1);
+        acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 2u)), (d1_4 * x1_d.y), acc3_2);
+        acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 2u)), (d1_4 * x1_d.w), acc3_3);
+        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
         const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1696u) + (lane * 8u)));
         const qk_u32 high_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + (lane * 4u)) + 256u));
         const qk_u32 a_17 = ((((nibbles_5.x & 0xf0f0f0fu) | ((high_5 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -468,14 +443,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_18 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
         const qk_i32 part_19 = (qk_i32)((qk_i8)((bytes_5 >> 16u)));
         const qk_i32 part_20 = (qk_i32)((qk_i8)((bytes_5 >> 24u)));
-        const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x_3.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x_3.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x2_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
         const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 2u)), (d0_5 * dx_3.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 2u)), (d0_5 * dx_3.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 2u)), (d1_5 * dx_3.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 2u)), (d1_5 * dx_3.z), acc4_3);
+        acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 2u)), (d0_5 * x2_d.x), acc4_0);
+        acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 2u)), (d0_5 * x2_d.z), acc4_1);
+        acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 2u)), (d1_5 * x2_d.x), acc4_2);
+        acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 2u)), (d1_5 * x2_d.z), acc4_3);
         const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 2112u) + (lane * 8u)));
         const qk_u32 high_6 = qk_load_shared<qk_u32>(ring + (((base + 2112u) + (lane * 4u)) + 256u));
         const qk_u32 a_21 = ((((nibbles_6.x & 0xf0f0f0fu) | ((high_6 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -488,19 +463,16 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_22 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
         const qk_i32 part_23 = (qk_i32)((qk_i8)((bytes_6 >> 16u)));
         const qk_i32 part_24 = (qk_i32)((qk_i8)((bytes_6 >> 24u)));
-        const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x_3.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x_3.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x2_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x2_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
         const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 2u)), (d0_6 * dx_3.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 2u)), (d0_6 * dx_3.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 2u)), (d1_6 * dx_3.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 2u)), (d1_6 * dx_3.w), acc5_3);
-        const qk_u32 pair_4 = ((stage * 4u) + 3u);
-        const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-        const bool has_pair_4 = (pair_4 < pairs);
-        const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-        const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
+        acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 2u)), (d0_6 * x2_d.y), acc5_0);
+        acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 2u)), (d0_6 * x2_d.w), acc5_1);
+        acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 2u)), (d1_6 * x2_d.y), acc5_2);
+        acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 2u)), (d1_6 * x2_d.w), acc5_3);
+        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
         const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2528u) + (lane * 8u)));
         const qk_u32 high_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + (lane * 4u)) + 256u));
         const qk_u32 a_25 = ((((nibbles_7.x & 0xf0f0f0fu) | ((high_7 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -513,14 +485,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_26 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
         const qk_i32 part_27 = (qk_i32)((qk_i8)((bytes_7 >> 16u)));
         const qk_i32 part_28 = (qk_i32)((qk_i8)((bytes_7 >> 24u)));
-        const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x_4.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x_4.y, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x3_q.y, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
         const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 2u)), (d0_7 * dx_4.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 2u)), (d0_7 * dx_4.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 2u)), (d1_7 * dx_4.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 2u)), (d1_7 * dx_4.z), acc6_3);
+        acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 2u)), (d0_7 * x3_d.x), acc6_0);
+        acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 2u)), (d0_7 * x3_d.z), acc6_1);
+        acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 2u)), (d1_7 * x3_d.x), acc6_2);
+        acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 2u)), (d1_7 * x3_d.z), acc6_3);
         const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2944u) + (lane * 8u)));
         const qk_u32 high_8 = qk_load_shared<qk_u32>(ring + (((base + 2944u) + (lane * 4u)) + 256u));
         const qk_u32 a_29 = ((((nibbles_8.x & 0xf0f0f0fu) | ((high_8 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -533,14 +505,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
         const qk_i32 part_30 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
         const qk_i32 part_31 = (qk_i32)((qk_i8)((bytes_8 >> 16u)));
         const qk_i32 part_32 = (qk_i32)((qk_i8)((bytes_8 >> 24u)));
-        const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x_4.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x_4.w, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x3_q.z, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x3_q.w, qk_i32x4{0, 0, 0, 0});
         const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
         const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 2u)), (d0_8 * dx_4.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 2u)), (d0_8 * dx_4.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 2u)), (d1_8 * dx_4.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 2u)), (d1_8 * dx_4.w), acc7_3);
+        acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 2u)), (d0_8 * x3_d.y), acc7_0);
+        acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 2u)), (d0_8 * x3_d.w), acc7_1);
+        acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 2u)), (d1_8 * x3_d.y), acc7_2);
+        acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 2u)), (d1_8 * x3_d.w), acc7_3);
         slot = ((slot == 2u) ? 0u : (slot + 1u));
       }
       const qk_u32 row_n = ((panel * 16u) + g);
@@ -569,7 +541,7 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.7d4bb8af
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 d77fdacf72519b4e29318a264032bc3c94ed8e6c0ff905127c28e4590e092e68
+// ir sha256 8dad58575e2c1072c6d5a1a9d200059af02e24ed29a321643d65150962d6880a
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -622,87 +594,74 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 10080u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3360ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(32u));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_5), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1536u), w + (part_at + 1536ull));
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 2048u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_6), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_6)));
+      qk_async_copy(ring + ((slot_at + 32u) + 2048u), w + (part_at + 2048ull));
     }
-    const qk_u32 chunk_7 = ((lane * 16u) + 2560u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_7), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_7)));
+      qk_async_copy(ring + ((slot_at + 32u) + 2560u), w + (part_at + 2560ull));
     }
-    const qk_u32 chunk_8 = ((lane * 16u) + 3072u);
-    if ((in_panel & (chunk_8 < 3328u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_8), w + ((group_at + (qk_u64)(32u)) + (qk_u64)(chunk_8)));
+    if ((in_panel & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 3072u), w + (part_at + 3072ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 3360u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 3360ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3360u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3360ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_2 & (chunk_9 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_9), w + (group_at_2 + (qk_u64)(chunk_9)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(32u));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_10), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_10)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_11 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_11), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_11)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_12 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_12), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_12)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_13 = ((lane * 16u) + 1536u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_13), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_13)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1536u), w + (part_at_2 + 1536ull));
     }
-    const qk_u32 chunk_14 = ((lane * 16u) + 2048u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_14), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_14)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 2048u), w + (part_at_2 + 2048ull));
     }
-    const qk_u32 chunk_15 = ((lane * 16u) + 2560u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_15), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_15)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 2560u), w + (part_at_2 + 2560ull));
     }
-    const qk_u32 chunk_16 = ((lane * 16u) + 3072u);
-    if ((in_panel_2 & (chunk_16 < 3328u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_16), w + ((group_at_2 + (qk_u64)(32u)) + (qk_u64)(chunk_16)));
+    if ((in_panel_2 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 3072u), w + (part_at_2 + 3072ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -740,54 +699,39 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       qk_async_wait<1>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_3 = (ring_base + (free_slot * 3360u));
-      const qk_u64 panel_at_3 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(next_stage) * 3360ull));
-      const bool in_panel_3 = (more & (next_stage < groups));
-      const qk_u32 chunk_17 = (lane * 16u);
-      if ((in_panel_3 & (chunk_17 < 32u))) {
-        qk_async_copy(ring + (slot_base_3 + chunk_17), w + (group_at_3 + (qk_u64)(chunk_17)));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 3360u));
+      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 3360ull));
+      const bool in_panel_3 = (true & (ahead < groups));
+      if ((in_panel_3 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_3);
       }
-      const qk_u32 chunk_18 = (lane * 16u);
+      const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(32u));
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_18), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_18)));
+        qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
       }
-      const qk_u32 chunk_19 = ((lane * 16u) + 512u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_19), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_19)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
       }
-      const qk_u32 chunk_20 = ((lane * 16u) + 1024u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_20), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_20)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
       }
-      const qk_u32 chunk_21 = ((lane * 16u) + 1536u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_21), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_21)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 1536u), w + (part_at_3 + 1536ull));
       }
-      const qk_u32 chunk_22 = ((lane * 16u) + 2048u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_22), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_22)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 2048u), w + (part_at_3 + 2048ull));
       }
-      const qk_u32 chunk_23 = ((lane * 16u) + 2560u);
       if (in_panel_3) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_23), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_23)));
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 2560u), w + (part_at_3 + 2560ull));
       }
-      const qk_u32 chunk_24 = ((lane * 16u) + 3072u);
-      if ((in_panel_3 & (chunk_24 < 3328u))) {
-        qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_24), w + ((group_at_3 + (qk_u64)(32u)) + (qk_u64)(chunk_24)));
+      if ((in_panel_3 & (lane_at < 256u))) {
+        qk_async_copy(ring + ((slot_at_3 + 32u) + 3072u), w + (part_at_3 + 3072ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 3360u));
-      const qk_u32 pair = (stage * 4u);
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
       const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -800,14 +744,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 2u)), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 2u)), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 2u)), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 2u)), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x)) >> 2u)), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y)) >> 2u)), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z)) >> 2u)), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w)) >> 2u)), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 448u) + (lane * 8u)));
       const qk_u32 high_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (lane * 4u)) + 256u));
       const qk_u32 a_5 = ((((nibbles_2.x & 0xf0f0f0fu) | ((high_2 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -820,19 +764,16 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 2u)), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 2u)), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 2u)), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 2u)), (d1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + 1u);
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.x), qk_mul(part_7, c_4.x)) >> 2u)), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 2u)), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 2u)), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 2u)), (d1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
       const qk_u32 high_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (lane * 4u)) + 256u));
       const qk_u32 a_9 = ((((nibbles_3.x & 0xf0f0f0fu) | ((high_3 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -845,14 +786,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
       const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
       const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
-      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x_2.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x_2.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 2u)), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 2u)), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 2u)), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 2u)), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.x), qk_mul(part_11, c_6.x)) >> 2u)), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_9, c_5.y), qk_mul(part_11, c_6.y)) >> 2u)), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.z), qk_mul(part_12, c_6.z)) >> 2u)), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.w), qk_mul(part_12, c_6.w)) >> 2u)), (d1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1280u) + (lane * 8u)));
       const qk_u32 high_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + (lane * 4u)) + 256u));
       const qk_u32 a_13 = ((((nibbles_4.x & 0xf0f0f0fu) | ((high_4 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -865,19 +806,16 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
       const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
       const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
-      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x_2.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x_2.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 2u)), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 2u)), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 2u)), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 2u)), (d1_4 * dx_2.w), acc3_3);
-      const qk_u32 pair_3 = ((stage * 4u) + 2u);
-      const qk_u64 pair_wide_3 = (qk_u64)(pair_3);
-      const bool has_pair_3 = (pair_3 < pairs);
-      const qk_u32x4 x_3 = (has_row & has_pair_3) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_3 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_3 = has_pair_3 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_3 * 64ull))) : qk_f32x4{};
+      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.x), qk_mul(part_15, c_8.x)) >> 2u)), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 2u)), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 2u)), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 2u)), (d1_4 * x1_d.w), acc3_3);
+      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1696u) + (lane * 8u)));
       const qk_u32 high_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + (lane * 4u)) + 256u));
       const qk_u32 a_17 = ((((nibbles_5.x & 0xf0f0f0fu) | ((high_5 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -890,14 +828,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_18 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
       const qk_i32 part_19 = (qk_i32)((qk_i8)((bytes_5 >> 16u)));
       const qk_i32 part_20 = (qk_i32)((qk_i8)((bytes_5 >> 24u)));
-      const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x_3.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x_3.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_9 = qk_mma_s8s8_k16(qk_u32x2{a_17, a_18}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_10 = qk_mma_s8s8_k16(qk_u32x2{a_19, a_20}, x2_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
       const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-      acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 2u)), (d0_5 * dx_3.x), acc4_0);
-      acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 2u)), (d0_5 * dx_3.z), acc4_1);
-      acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 2u)), (d1_5 * dx_3.x), acc4_2);
-      acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 2u)), (d1_5 * dx_3.z), acc4_3);
+      acc4_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.x), qk_mul(part_19, c_10.x)) >> 2u)), (d0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_17, c_9.y), qk_mul(part_19, c_10.y)) >> 2u)), (d0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.z), qk_mul(part_20, c_10.z)) >> 2u)), (d1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_18, c_9.w), qk_mul(part_20, c_10.w)) >> 2u)), (d1_5 * x2_d.z), acc4_3);
       const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 2112u) + (lane * 8u)));
       const qk_u32 high_6 = qk_load_shared<qk_u32>(ring + (((base + 2112u) + (lane * 4u)) + 256u));
       const qk_u32 a_21 = ((((nibbles_6.x & 0xf0f0f0fu) | ((high_6 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -910,19 +848,16 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_22 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
       const qk_i32 part_23 = (qk_i32)((qk_i8)((bytes_6 >> 16u)));
       const qk_i32 part_24 = (qk_i32)((qk_i8)((bytes_6 >> 24u)));
-      const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x_3.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x_3.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_11 = qk_mma_s8s8_k16(qk_u32x2{a_21, a_22}, x2_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_12 = qk_mma_s8s8_k16(qk_u32x2{a_23, a_24}, x2_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
       const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-      acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 2u)), (d0_6 * dx_3.y), acc5_0);
-      acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 2u)), (d0_6 * dx_3.w), acc5_1);
-      acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 2u)), (d1_6 * dx_3.y), acc5_2);
-      acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 2u)), (d1_6 * dx_3.w), acc5_3);
-      const qk_u32 pair_4 = ((stage * 4u) + 3u);
-      const qk_u64 pair_wide_4 = (qk_u64)(pair_4);
-      const bool has_pair_4 = (pair_4 < pairs);
-      const qk_u32x4 x_4 = (has_row & has_pair_4) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_4 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_4 = has_pair_4 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_4 * 64ull))) : qk_f32x4{};
+      acc5_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.x), qk_mul(part_23, c_12.x)) >> 2u)), (d0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 2u)), (d0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 2u)), (d1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 2u)), (d1_6 * x2_d.w), acc5_3);
+      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2528u) + (lane * 8u)));
       const qk_u32 high_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + (lane * 4u)) + 256u));
       const qk_u32 a_25 = ((((nibbles_7.x & 0xf0f0f0fu) | ((high_7 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -935,14 +870,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_26 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
       const qk_i32 part_27 = (qk_i32)((qk_i8)((bytes_7 >> 16u)));
       const qk_i32 part_28 = (qk_i32)((qk_i8)((bytes_7 >> 24u)));
-      const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x_4.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x_4.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_13 = qk_mma_s8s8_k16(qk_u32x2{a_25, a_26}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_14 = qk_mma_s8s8_k16(qk_u32x2{a_27, a_28}, x3_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
       const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-      acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 2u)), (d0_7 * dx_4.x), acc6_0);
-      acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 2u)), (d0_7 * dx_4.z), acc6_1);
-      acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 2u)), (d1_7 * dx_4.x), acc6_2);
-      acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 2u)), (d1_7 * dx_4.z), acc6_3);
+      acc6_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.x), qk_mul(part_27, c_14.x)) >> 2u)), (d0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_25, c_13.y), qk_mul(part_27, c_14.y)) >> 2u)), (d0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.z), qk_mul(part_28, c_14.z)) >> 2u)), (d1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_26, c_13.w), qk_mul(part_28, c_14.w)) >> 2u)), (d1_7 * x3_d.z), acc6_3);
       const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2944u) + (lane * 8u)));
       const qk_u32 high_8 = qk_load_shared<qk_u32>(ring + (((base + 2944u) + (lane * 4u)) + 256u));
       const qk_u32 a_29 = ((((nibbles_8.x & 0xf0f0f0fu) | ((high_8 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -955,14 +890,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
       const qk_i32 part_30 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
       const qk_i32 part_31 = (qk_i32)((qk_i8)((bytes_8 >> 16u)));
       const qk_i32 part_32 = (qk_i32)((qk_i8)((bytes_8 >> 24u)));
-      const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x_4.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x_4.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_15 = qk_mma_s8s8_k16(qk_u32x2{a_29, a_30}, x3_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_16 = qk_mma_s8s8_k16(qk_u32x2{a_31, a_32}, x3_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
       const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-      acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 2u)), (d0_8 * dx_4.y), acc7_0);
-      acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 2u)), (d0_8 * dx_4.w), acc7_1);
-      acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 2u)), (d1_8 * dx_4.y), acc7_2);
-      acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 2u)), (d1_8 * dx_4.w), acc7_3);
+      acc7_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.x), qk_mul(part_31, c_16.x)) >> 2u)), (d0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_29, c_15.y), qk_mul(part_31, c_16.y)) >> 2u)), (d0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.z), qk_mul(part_32, c_16.z)) >> 2u)), (d1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_30, c_15.w), qk_mul(part_32, c_16.w)) >> 2u)), (d1_8 * x3_d.w), acc7_3);
       slot = ((slot == 2u) ? 0u : (slot + 1u));
     }
     const qk_u32 row_n = ((panel * 16u) + g);
@@ -990,7 +925,7 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.fe1debcf
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 3785c270071f45641d4f43a68b3f20871b90f50aa7100916fc91df2e23b7aa4a
+// ir sha256 0709408297caca85834713dc6e7737a0c7fd0dd4f9bbd1be532e34f60ef2625f
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1029,88 +964,76 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
     const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 6784u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3360ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 1664u) + 32u)));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_3)));
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
-    const qk_u32 chunk_4 = ((lane * 16u) + 1024u);
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_4), w + ((group_at + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_4)));
+      qk_async_copy(ring + ((slot_at + 32u) + 1024u), w + (part_at + 1024ull));
     }
-    const qk_u32 chunk_5 = ((lane * 16u) + 1536u);
-    if ((in_panel & (chunk_5 < 1664u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_5), w + ((group_at + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_5)));
+    if ((in_panel & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 1536u), w + (part_at + 1536ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 1696u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 3360ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1696u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3360ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_2 & (chunk_6 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_6), w + (group_at_2 + (qk_u64)(chunk_6)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_7 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 1664u) + 32u)));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_7), w + ((group_at_2 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_7)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_8 = ((lane * 16u) + 512u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_8), w + ((group_at_2 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 1024u);
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_9), w + ((group_at_2 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_9)));
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1024u), w + (part_at_2 + 1024ull));
     }
-    const qk_u32 chunk_10 = ((lane * 16u) + 1536u);
-    if ((in_panel_2 & (chunk_10 < 1664u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_10), w + ((group_at_2 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_10)));
+    if ((in_panel_2 & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 1536u), w + (part_at_2 + 1536ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 3392u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 3360ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 3392u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3360ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_11 = (lane * 16u);
-    if ((in_panel_3 & (chunk_11 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_11), w + (group_at_3 + (qk_u64)(chunk_11)));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_12 = (lane * 16u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 1664u) + 32u)));
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_12), w + ((group_at_3 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_12)));
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
     }
-    const qk_u32 chunk_13 = ((lane * 16u) + 512u);
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_13), w + ((group_at_3 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_13)));
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
     }
-    const qk_u32 chunk_14 = ((lane * 16u) + 1024u);
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_14), w + ((group_at_3 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_14)));
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 1024u), w + (part_at_3 + 1024ull));
     }
-    const qk_u32 chunk_15 = ((lane * 16u) + 1536u);
-    if ((in_panel_3 & (chunk_15 < 1664u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_15), w + ((group_at_3 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_15)));
+    if ((in_panel_3 & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 1536u), w + (part_at_3 + 1536ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1132,42 +1055,30 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 1696u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 3360ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_16 = (lane * 16u);
-      if ((in_panel_4 & (chunk_16 < 32u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_16), w + (group_at_4 + (qk_u64)(chunk_16)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1696u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3360ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_17 = (lane * 16u);
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 1664u) + 32u)));
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_17), w + ((group_at_4 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_17)));
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_4);
       }
-      const qk_u32 chunk_18 = ((lane * 16u) + 512u);
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_18), w + ((group_at_4 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_18)));
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 512u), w + (part_at_4 + 512ull));
       }
-      const qk_u32 chunk_19 = ((lane * 16u) + 1024u);
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_19), w + ((group_at_4 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_19)));
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 1024u), w + (part_at_4 + 1024ull));
       }
-      const qk_u32 chunk_20 = ((lane * 16u) + 1536u);
-      if ((in_panel_4 & (chunk_20 < 1664u))) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_20), w + ((group_at_4 + (qk_u64)(((part * 1664u) + 32u))) + (qk_u64)(chunk_20)));
+      if ((in_panel_4 & (lane_at < 128u))) {
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 1536u), w + (part_at_4 + 1536ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 1696u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 4u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
+      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
       const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -1180,14 +1091,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 448u) + (lane * 8u)));
       const qk_u32 high_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (lane * 4u)) + 256u));
       const qk_u32 a_5 = ((((nibbles_2.x & 0xf0f0f0fu) | ((high_2 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -1200,19 +1111,16 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
       const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 2u)), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 2u)), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 2u)), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 2u)), (d1_2 * dx.w), acc1_3);
-      const qk_u32 pair_2 = ((stage * 4u) + (((part * 4u) + 2u) >> 1u));
-      const qk_u64 pair_wide_2 = (qk_u64)(pair_2);
-      const bool has_pair_2 = (pair_2 < pairs);
-      const qk_u32x4 x_2 = (has_row & has_pair_2) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide_2 * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx_2 = has_pair_2 ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide_2 * 64ull))) : qk_f32x4{};
+      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 2u)), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 2u)), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 2u)), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 2u)), (d1_2 * x0_d.w), acc1_3);
+      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
       const qk_u32 high_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (lane * 4u)) + 256u));
       const qk_u32 a_9 = ((((nibbles_3.x & 0xf0f0f0fu) | ((high_3 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -1225,14 +1133,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
       const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
       const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
       const qk_i32 part_13 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
-      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x_2.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x_2.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.x), qk_mul(part_12, c_6.x)) >> 2u)), (d0_3 * dx_2.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.y), qk_mul(part_12, c_6.y)) >> 2u)), (d0_3 * dx_2.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.z), qk_mul(part_13, c_6.z)) >> 2u)), (d1_3 * dx_2.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.w), qk_mul(part_13, c_6.w)) >> 2u)), (d1_3 * dx_2.z), acc2_3);
+      acc2_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.x), qk_mul(part_12, c_6.x)) >> 2u)), (d0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.y), qk_mul(part_12, c_6.y)) >> 2u)), (d0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.z), qk_mul(part_13, c_6.z)) >> 2u)), (d1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.w), qk_mul(part_13, c_6.w)) >> 2u)), (d1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1280u) + (lane * 8u)));
       const qk_u32 high_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + (lane * 4u)) + 256u));
       const qk_u32 a_13 = ((((nibbles_4.x & 0xf0f0f0fu) | ((high_4 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -1245,14 +1153,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
       const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
       const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
       const qk_i32 part_17 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
-      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x_2.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x_2.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.x), qk_mul(part_16, c_8.x)) >> 2u)), (d0_4 * dx_2.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.y), qk_mul(part_16, c_8.y)) >> 2u)), (d0_4 * dx_2.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.z), qk_mul(part_17, c_8.z)) >> 2u)), (d1_4 * dx_2.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.w), qk_mul(part_17, c_8.w)) >> 2u)), (d1_4 * dx_2.w), acc3_3);
+      acc3_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.x), qk_mul(part_16, c_8.x)) >> 2u)), (d0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.y), qk_mul(part_16, c_8.y)) >> 2u)), (d0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.z), qk_mul(part_17, c_8.z)) >> 2u)), (d1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.w), qk_mul(part_17, c_8.w)) >> 2u)), (d1_4 * x1_d.w), acc3_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1295,7 +1203,7 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.5cdf602a
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 717150587e9f41cbb81fe6b54bcb91dc8d1d93f07813725d609fceb69fdc7b5c
+// ir sha256 4fe5fc764f8c14e34b444c1b5ea8909b5e640f63daff64a5ae3c7730608d831b
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1317,6 +1225,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
   qk_f32 acc1_1;
   qk_f32 acc1_2;
   qk_f32 acc1_3;
+  qk_u32x4 next_x0_q;
+  qk_f32x4 next_x0_d;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 416ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
@@ -1326,64 +1236,58 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 3456u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
     const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
     const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3360ull));
     const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 832u) + 32u)));
     if (in_panel) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_2)));
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    const qk_u32 chunk_3 = ((lane * 16u) + 512u);
-    if ((in_panel & (chunk_3 < 832u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_3), w + ((group_at + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_3)));
+    if ((in_panel & (lane_at < 320u))) {
+      qk_async_copy(ring + ((slot_at + 32u) + 512u), w + (part_at + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 864u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 3360ull));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 864u);
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3360ull));
     const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_4), w + (group_at_2 + (qk_u64)(chunk_4)));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u32 chunk_5 = (lane * 16u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 832u) + 32u)));
     if (in_panel_2) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_5), w + ((group_at_2 + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_5)));
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_2);
     }
-    const qk_u32 chunk_6 = ((lane * 16u) + 512u);
-    if ((in_panel_2 & (chunk_6 < 832u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_6), w + ((group_at_2 + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_6)));
+    if ((in_panel_2 & (lane_at < 320u))) {
+      qk_async_copy(ring + ((slot_at_2 + 32u) + 512u), w + (part_at_2 + 512ull));
     }
     qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 1728u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 3360ull));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1728u);
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3360ull));
     const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_3 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_7), w + (group_at_3 + (qk_u64)(chunk_7)));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 832u) + 32u)));
     if (in_panel_3) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_8), w + ((group_at_3 + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_8)));
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_3);
     }
-    const qk_u32 chunk_9 = ((lane * 16u) + 512u);
-    if ((in_panel_3 & (chunk_9 < 832u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_9), w + ((group_at_3 + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_9)));
+    if ((in_panel_3 & (lane_at < 320u))) {
+      qk_async_copy(ring + ((slot_at_3 + 32u) + 512u), w + (part_at_3 + 512ull));
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -1392,39 +1296,37 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
     acc1_1 = 0x0p+0f;
     acc1_2 = 0x0p+0f;
     acc1_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
     for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+      const qk_u32x4 x0_q = next_x0_q;
+      const qk_f32x4 x0_d = next_x0_d;
+      const qk_u32 x_group_2 = (stage + 1u);
+      const bool x_exists_2 = (x_group_2 < groups);
+      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
       qk_async_wait<2>();
       qk_warp_sync();
       const qk_u32 ahead = (stage + 3u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
       const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_4 = (ring_base + (free_slot * 864u));
-      const qk_u64 panel_at_4 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(next_stage) * 3360ull));
-      const bool in_panel_4 = (more & (next_stage < groups));
-      const qk_u32 chunk_10 = (lane * 16u);
-      if ((in_panel_4 & (chunk_10 < 32u))) {
-        qk_async_copy(ring + (slot_base_4 + chunk_10), w + (group_at_4 + (qk_u64)(chunk_10)));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 864u));
+      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3360ull));
+      const bool in_panel_4 = (true & (ahead < groups));
+      if ((in_panel_4 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_4);
       }
-      const qk_u32 chunk_11 = (lane * 16u);
+      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 832u) + 32u)));
       if (in_panel_4) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_11), w + ((group_at_4 + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_11)));
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_4);
       }
-      const qk_u32 chunk_12 = ((lane * 16u) + 512u);
-      if ((in_panel_4 & (chunk_12 < 832u))) {
-        qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_12), w + ((group_at_4 + (qk_u64)(((part * 832u) + 32u))) + (qk_u64)(chunk_12)));
+      if ((in_panel_4 & (lane_at < 320u))) {
+        qk_async_copy(ring + ((slot_at_4 + 32u) + 512u), w + (part_at_4 + 512ull));
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 864u));
-      const qk_u32 pair = ((stage * 4u) + ((part * 2u) >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32x4 x = (has_row & has_pair) ? qk_load_const<qk_u32x4>(q + (q_base + (pair_wide * 512ull))) : qk_u32x4{};
-      const qk_f32x4 dx = has_pair ? qk_load_const<qk_f32x4>(d + (d_base + (pair_wide * 64ull))) : qk_f32x4{};
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
       const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -1437,14 +1339,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * dx.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * dx.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * dx.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * dx.z), acc0_3);
+      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 448u) + (lane * 8u)));
       const qk_u32 high_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (lane * 4u)) + 256u));
       const qk_u32 a_5 = ((((nibbles_2.x & 0xf0f0f0fu) | ((high_2 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
@@ -1457,14 +1359,14 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
       const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
-      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x.w, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 2u)), (d0_2 * dx.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 2u)), (d0_2 * dx.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 2u)), (d1_2 * dx.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 2u)), (d1_2 * dx.w), acc1_3);
+      acc1_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 2u)), (d0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 2u)), (d0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 2u)), (d1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 2u)), (d1_2 * x0_d.w), acc1_3);
       slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1502,11 +1404,11 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a(QK_ARGS args) {
   }
 }
 
-// matmul.q6_k.qa8.rows.rp16.m16n8k32.2ec36aef
+// matmul.q6_k.qa8.rows.rp16.m16n8k32.01e3ea3b
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=8;unroll=1;warps=8
-// ir sha256 417709a4238d73fbbdfb7ea9d1a9062ef5145f9279832d90e033982f242b2c85
-QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_2ec36aef_tile(const qk_args& args, qk_u32 tile, char* smem) {
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
+// ir sha256 5bf2be356bfb1084a7784eed125f573db9d8319182b3565805ddd527fcce392f
+QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
   const qk_u32 rows = args.u[0];
@@ -1523,169 +1425,204 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_2ec36aef_tile(const qk_args& a
   qk_f32 acc0_1;
   qk_f32 acc0_2;
   qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
     const qk_u32 panels = ((n + 15u) / 16u);
     const qk_u64 panel_bytes = (((qk_u64)(blocks) * 416ull) + ((qk_u64)((blocks / 8u)) * 32ull));
     const qk_u32 pairs = ((blocks + 1u) / 2u);
     const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
     const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
     const qk_u32 part = (warp % 8u);
     const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
     const qk_u32 g = (lane >> 2u);
     const qk_u32 t = (lane & 3u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
     const qk_u32 ring_base = (warp * 3584u);
-    const qk_u64 tile_pairs = ((qk_u64)(row_tile) * (qk_u64)(pairs));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((t * 16u)));
-    const qk_u32 slot_base = ring_base;
-    const qk_u64 panel_at = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3360ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 chunk = (lane * 16u);
-    if ((in_panel & (chunk < 32u))) {
-      qk_async_copy(ring + (slot_base + chunk), w + (group_at + (qk_u64)(chunk)));
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 3360ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
     }
-    const qk_u32 chunk_2 = (lane * 16u);
-    if ((in_panel & (chunk_2 < 416u))) {
-      qk_async_copy(ring + ((slot_base + 32u) + chunk_2), w + ((group_at + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_2)));
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel & (lane_at < 416u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_2 = (ring_base + 448u);
-    const qk_u64 panel_at_2 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(1u) * 3360ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 chunk_3 = (lane * 16u);
-    if ((in_panel_2 & (chunk_3 < 32u))) {
-      qk_async_copy(ring + (slot_base_2 + chunk_3), w + (group_at_2 + (qk_u64)(chunk_3)));
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 3360ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 448u), w + group_at_2);
     }
-    const qk_u32 chunk_4 = (lane * 16u);
-    if ((in_panel_2 & (chunk_4 < 416u))) {
-      qk_async_copy(ring + ((slot_base_2 + 32u) + chunk_4), w + ((group_at_2 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_4)));
-    }
-    qk_async_commit();
-    const qk_u32 slot_base_3 = (ring_base + 896u);
-    const qk_u64 panel_at_3 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_3 = (panel_at_3 + ((qk_u64)(2u) * 3360ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 chunk_5 = (lane * 16u);
-    if ((in_panel_3 & (chunk_5 < 32u))) {
-      qk_async_copy(ring + (slot_base_3 + chunk_5), w + (group_at_3 + (qk_u64)(chunk_5)));
-    }
-    const qk_u32 chunk_6 = (lane * 16u);
-    if ((in_panel_3 & (chunk_6 < 416u))) {
-      qk_async_copy(ring + ((slot_base_3 + 32u) + chunk_6), w + ((group_at_3 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_6)));
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_2 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at + 448u) + 32u), w + part_at_2);
     }
     qk_async_commit();
-    const qk_u32 slot_base_4 = (ring_base + 1344u);
-    const qk_u64 panel_at_4 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_4 = (panel_at_4 + ((qk_u64)(3u) * 3360ull));
-    const bool in_panel_4 = (true & (3u < groups));
-    const qk_u32 chunk_7 = (lane * 16u);
-    if ((in_panel_4 & (chunk_7 < 32u))) {
-      qk_async_copy(ring + (slot_base_4 + chunk_7), w + (group_at_4 + (qk_u64)(chunk_7)));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 896u);
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 3360ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_3);
     }
-    const qk_u32 chunk_8 = (lane * 16u);
-    if ((in_panel_4 & (chunk_8 < 416u))) {
-      qk_async_copy(ring + ((slot_base_4 + 32u) + chunk_8), w + ((group_at_4 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_8)));
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_3 & (lane_at < 416u))) {
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_3);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_5 = (ring_base + 1792u);
-    const qk_u64 panel_at_5 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_5 = (panel_at_5 + ((qk_u64)(4u) * 3360ull));
-    const bool in_panel_5 = (true & (4u < groups));
-    const qk_u32 chunk_9 = (lane * 16u);
-    if ((in_panel_5 & (chunk_9 < 32u))) {
-      qk_async_copy(ring + (slot_base_5 + chunk_9), w + (group_at_5 + (qk_u64)(chunk_9)));
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 3360ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 448u), w + group_at_4);
     }
-    const qk_u32 chunk_10 = (lane * 16u);
-    if ((in_panel_5 & (chunk_10 < 416u))) {
-      qk_async_copy(ring + ((slot_base_5 + 32u) + chunk_10), w + ((group_at_5 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_10)));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_4 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at_2 + 448u) + 32u), w + part_at_4);
     }
     qk_async_commit();
-    const qk_u32 slot_base_6 = (ring_base + 2240u);
-    const qk_u64 panel_at_6 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_6 = (panel_at_6 + ((qk_u64)(5u) * 3360ull));
-    const bool in_panel_6 = (true & (5u < groups));
-    const qk_u32 chunk_11 = (lane * 16u);
-    if ((in_panel_6 & (chunk_11 < 32u))) {
-      qk_async_copy(ring + (slot_base_6 + chunk_11), w + (group_at_6 + (qk_u64)(chunk_11)));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1792u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 3360ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_5);
     }
-    const qk_u32 chunk_12 = (lane * 16u);
-    if ((in_panel_6 & (chunk_12 < 416u))) {
-      qk_async_copy(ring + ((slot_base_6 + 32u) + chunk_12), w + ((group_at_6 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_12)));
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_5 & (lane_at < 416u))) {
+      qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_5);
     }
-    qk_async_commit();
-    const qk_u32 slot_base_7 = (ring_base + 2688u);
-    const qk_u64 panel_at_7 = ((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes);
-    const qk_u64 group_at_7 = (panel_at_7 + ((qk_u64)(6u) * 3360ull));
-    const bool in_panel_7 = (true & (6u < groups));
-    const qk_u32 chunk_13 = (lane * 16u);
-    if ((in_panel_7 & (chunk_13 < 32u))) {
-      qk_async_copy(ring + (slot_base_7 + chunk_13), w + (group_at_7 + (qk_u64)(chunk_13)));
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 3360ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_3 + 448u), w + group_at_6);
     }
-    const qk_u32 chunk_14 = (lane * 16u);
-    if ((in_panel_7 & (chunk_14 < 416u))) {
-      qk_async_copy(ring + ((slot_base_7 + 32u) + chunk_14), w + ((group_at_7 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_14)));
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_6 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at_3 + 448u) + 32u), w + part_at_6);
     }
     qk_async_commit();
     slot = 0u;
     const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
     acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<6>();
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+      const bool x_exists_3 = (x_group_3 < groups);
+      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+      const bool x_exists_4 = (x_group_4 < groups);
+      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+      qk_async_wait<2>();
       qk_warp_sync();
-      const qk_u32 ahead = (stage + 7u);
-      const bool wraps = (groups <= ahead);
-      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-      const bool more = ((wraps ? 1u : 0u) < 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 7u : (slot - 1u));
-      const qk_u32 next_panel = (wraps ? (panel + 1u) : panel);
-      const qk_u32 slot_base_8 = (ring_base + (free_slot * 448u));
-      const qk_u64 panel_at_8 = ((qk_u64)(qk_min(next_panel, (panels - 1u))) * panel_bytes);
-      const qk_u64 group_at_8 = (panel_at_8 + ((qk_u64)(next_stage) * 3360ull));
-      const bool in_panel_8 = (more & (next_stage < groups));
-      const qk_u32 chunk_15 = (lane * 16u);
-      if ((in_panel_8 & (chunk_15 < 32u))) {
-        qk_async_copy(ring + (slot_base_8 + chunk_15), w + (group_at_8 + (qk_u64)(chunk_15)));
+      const qk_u32 ahead = (stage + 3u);
+      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 896u));
+      const qk_u32 group_7 = (ahead * 2u);
+      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 3360ull));
+      const bool in_panel_7 = (true & (group_7 < groups));
+      if ((in_panel_7 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_4, w + group_at_7);
       }
-      const qk_u32 chunk_16 = (lane * 16u);
-      if ((in_panel_8 & (chunk_16 < 416u))) {
-        qk_async_copy(ring + ((slot_base_8 + 32u) + chunk_16), w + ((group_at_8 + (qk_u64)(((part * 416u) + 32u))) + (qk_u64)(chunk_16)));
+      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 416u) + 32u)));
+      if ((in_panel_7 & (lane_at < 416u))) {
+        qk_async_copy(ring + (slot_at_4 + 32u), w + part_at_7);
+      }
+      const qk_u32 group_8 = ((ahead * 2u) + 1u);
+      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 3360ull));
+      const bool in_panel_8 = (true & (group_8 < groups));
+      if ((in_panel_8 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_4 + 448u), w + group_at_8);
+      }
+      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 416u) + 32u)));
+      if ((in_panel_8 & (lane_at < 416u))) {
+        qk_async_copy(ring + ((slot_at_4 + 448u) + 32u), w + part_at_8);
       }
       qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 448u));
-      const qk_u32 pair = ((stage * 4u) + (part >> 1u));
-      const qk_u64 pair_wide = (qk_u64)(pair);
-      const bool has_pair = (pair < pairs);
-      const qk_u32 half = (part & 1u);
-      const qk_u32x2 x = (has_row & has_pair) ? qk_load_const<qk_u32x2>(q + ((q_base + (pair_wide * 512ull)) + (qk_u64)((half * 8u)))) : qk_u32x2{};
-      const qk_f32 dx = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)((half * 4u)))) : qk_f32{};
-      const qk_f32 dx_2 = has_pair ? qk_load_const<qk_f32>(d + ((d_base + (pair_wide * 64ull)) + (qk_u64)(((half * 4u) + 8u)))) : qk_f32{};
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
-      const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
-      const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
-      const qk_u32 a_2 = ((((nibbles.y & 0xf0f0f0fu) | (((high >> 4u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
-      const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
-      const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
-      const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
-      const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
-      const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
-      const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
-      const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x.y, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * dx), acc0_0);
-      acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * dx_2), acc0_1);
-      acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * dx), acc0_2);
-      acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * dx_2), acc0_3);
-      slot = ((slot == 7u) ? 0u : (slot + 1u));
+      const qk_u32 base = (ring_base + (slot * 896u));
+      const qk_u32 group_9 = (stage * 2u);
+      if ((group_9 < groups)) {
+        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
+        const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
+        const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_2 = ((((nibbles.y & 0xf0f0f0fu) | (((high >> 4u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+        const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
+        const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
+        const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
+        const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
+        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_10 = ((stage * 2u) + 1u);
+      if ((group_10 < groups)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 448u) + 32u) + (lane * 8u)));
+        const qk_u32 high_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + (lane * 4u)) + 256u));
+        const qk_u32 a_5 = ((((nibbles_2.x & 0xf0f0f0fu) | ((high_2 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_6 = ((((nibbles_2.y & 0xf0f0f0fu) | (((high_2 >> 4u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (g * 4u)));
+        const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + 384u) + (g * 4u)));
+        const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
+        const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
+        const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
+        const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
+        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 2u)), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 2u)), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 2u)), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 2u)), (d1_2 * x1_d1), acc0_3);
+      }
+      slot = ((slot == 3u) ? 0u : (slot + 1u));
     }
     qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
     qk_barrier();
@@ -1712,10 +1649,380 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_2ec36aef_tile(const qk_args& a
       if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
     }
 }
-QK_KERNEL(256, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_2ec36aef(QK_ARGS args) {
+QK_KERNEL(256, 2) matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
   for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q6_k_qa8_rows_rp16_m16n8k32_2ec36aef_tile(args, tile, smem);
+    matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q6_k.qa8.rows.rp16.m16n8k32.67a04cb3
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
+// ir sha256 b68923cb16b20c0c30756c2f0a70163f4dd32c9644fb5bab93e8d82a52918373
+QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 43008 bytes
+  char* const sums = smem + 43008;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_u32x2 next_x2_q;
+  qk_f32 next_x2_d0;
+  qk_f32 next_x2_d1;
+  qk_u32x2 next_x3_q;
+  qk_f32 next_x3_d0;
+  qk_f32 next_x3_d1;
+    const qk_u32 panels = ((n + 15u) / 16u);
+    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 416ull) + ((qk_u64)((blocks / 8u)) * 32ull));
+    const qk_u32 pairs = ((blocks + 1u) / 2u);
+    const qk_u32 groups = ((blocks + 7u) / 8u);
+    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+    const qk_u32 part = (warp % 8u);
+    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+    const qk_u32 g = (lane >> 2u);
+    const qk_u32 t = (lane & 3u);
+    const qk_u32 ring_base = (warp * 5376u);
+    const bool has_row = (((row_tile * 8u) + g) < rows);
+    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+    const qk_u32 lane_at = (lane * 16u);
+    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u32 slot_at = (ring_base + lane_at);
+    const qk_u32 group = 0u;
+    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 3360ull));
+    const bool in_panel = (true & (group < groups));
+    if ((in_panel & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at, w + group_at);
+    }
+    const qk_u64 part_at = (group_at + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel & (lane_at < 416u))) {
+      qk_async_copy(ring + (slot_at + 32u), w + part_at);
+    }
+    const qk_u32 group_2 = 1u;
+    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 3360ull));
+    const bool in_panel_2 = (true & (group_2 < groups));
+    if ((in_panel_2 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 448u), w + group_at_2);
+    }
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_2 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at + 448u) + 32u), w + part_at_2);
+    }
+    const qk_u32 group_3 = 2u;
+    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 3360ull));
+    const bool in_panel_3 = (true & (group_3 < groups));
+    if ((in_panel_3 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 896u), w + group_at_3);
+    }
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_3 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at + 896u) + 32u), w + part_at_3);
+    }
+    const qk_u32 group_4 = 3u;
+    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 3360ull));
+    const bool in_panel_4 = (true & (group_4 < groups));
+    if ((in_panel_4 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at + 1344u), w + group_at_4);
+    }
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_4 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at + 1344u) + 32u), w + part_at_4);
+    }
+    qk_async_commit();
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1792u);
+    const qk_u32 group_5 = 4u;
+    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 3360ull));
+    const bool in_panel_5 = (true & (group_5 < groups));
+    if ((in_panel_5 & (lane_at < 32u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_5);
+    }
+    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_5 & (lane_at < 416u))) {
+      qk_async_copy(ring + (slot_at_2 + 32u), w + part_at_5);
+    }
+    const qk_u32 group_6 = 5u;
+    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 3360ull));
+    const bool in_panel_6 = (true & (group_6 < groups));
+    if ((in_panel_6 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 448u), w + group_at_6);
+    }
+    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_6 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at_2 + 448u) + 32u), w + part_at_6);
+    }
+    const qk_u32 group_7 = 6u;
+    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 3360ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    if ((in_panel_7 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 896u), w + group_at_7);
+    }
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_7 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at_2 + 896u) + 32u), w + part_at_7);
+    }
+    const qk_u32 group_8 = 7u;
+    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 3360ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    if ((in_panel_8 & (lane_at < 32u))) {
+      qk_async_copy(ring + (slot_at_2 + 1344u), w + group_at_8);
+    }
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 416u) + 32u)));
+    if ((in_panel_8 & (lane_at < 416u))) {
+      qk_async_copy(ring + ((slot_at_2 + 1344u) + 32u), w + part_at_8);
+    }
+    qk_async_commit();
+    slot = 0u;
+    const qk_u32 panel = first_panel;
+    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    acc0_0 = 0x0p+0f;
+    acc0_1 = 0x0p+0f;
+    acc0_2 = 0x0p+0f;
+    acc0_3 = 0x0p+0f;
+    const qk_u32 x_group = 0u;
+    const bool x_exists = (x_group < groups);
+    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_2 = 1u;
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_3 = 2u;
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_4 = 3u;
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+#pragma unroll 1
+    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+      const qk_u32x2 x0_q = next_x0_q;
+      const qk_f32 x0_d0 = next_x0_d0;
+      const qk_f32 x0_d1 = next_x0_d1;
+      const qk_u32x2 x1_q = next_x1_q;
+      const qk_f32 x1_d0 = next_x1_d0;
+      const qk_f32 x1_d1 = next_x1_d1;
+      const qk_u32x2 x2_q = next_x2_q;
+      const qk_f32 x2_d0 = next_x2_d0;
+      const qk_f32 x2_d1 = next_x2_d1;
+      const qk_u32x2 x3_q = next_x3_q;
+      const qk_f32 x3_d0 = next_x3_d0;
+      const qk_f32 x3_d1 = next_x3_d1;
+      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+      const bool x_exists_5 = (x_group_5 < groups);
+      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+      const bool x_exists_6 = (x_group_6 < groups);
+      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+      const bool x_exists_7 = (x_group_7 < groups);
+      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+      const bool x_exists_8 = (x_group_8 < groups);
+      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+      qk_async_wait<1>();
+      qk_warp_sync();
+      const qk_u32 ahead = (stage + 2u);
+      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1792u));
+      const qk_u32 group_9 = (ahead * 4u);
+      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 3360ull));
+      const bool in_panel_9 = (true & (group_9 < groups));
+      if ((in_panel_9 & (lane_at < 32u))) {
+        qk_async_copy(ring + slot_at_3, w + group_at_9);
+      }
+      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 416u) + 32u)));
+      if ((in_panel_9 & (lane_at < 416u))) {
+        qk_async_copy(ring + (slot_at_3 + 32u), w + part_at_9);
+      }
+      const qk_u32 group_10 = ((ahead * 4u) + 1u);
+      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 3360ull));
+      const bool in_panel_10 = (true & (group_10 < groups));
+      if ((in_panel_10 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 448u), w + group_at_10);
+      }
+      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 416u) + 32u)));
+      if ((in_panel_10 & (lane_at < 416u))) {
+        qk_async_copy(ring + ((slot_at_3 + 448u) + 32u), w + part_at_10);
+      }
+      const qk_u32 group_11 = ((ahead * 4u) + 2u);
+      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 3360ull));
+      const bool in_panel_11 = (true & (group_11 < groups));
+      if ((in_panel_11 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 896u), w + group_at_11);
+      }
+      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 416u) + 32u)));
+      if ((in_panel_11 & (lane_at < 416u))) {
+        qk_async_copy(ring + ((slot_at_3 + 896u) + 32u), w + part_at_11);
+      }
+      const qk_u32 group_12 = ((ahead * 4u) + 3u);
+      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 3360ull));
+      const bool in_panel_12 = (true & (group_12 < groups));
+      if ((in_panel_12 & (lane_at < 32u))) {
+        qk_async_copy(ring + (slot_at_3 + 1344u), w + group_at_12);
+      }
+      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 416u) + 32u)));
+      if ((in_panel_12 & (lane_at < 416u))) {
+        qk_async_copy(ring + ((slot_at_3 + 1344u) + 32u), w + part_at_12);
+      }
+      qk_async_commit();
+      const qk_u32 base = (ring_base + (slot * 1792u));
+      const qk_u32 group_13 = (stage * 4u);
+      if ((group_13 < groups)) {
+        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
+        const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
+        const qk_u32 a = ((((nibbles.x & 0xf0f0f0fu) | ((high & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_2 = ((((nibbles.y & 0xf0f0f0fu) | (((high >> 4u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+        const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+        const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
+        const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
+        const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
+        const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes >> 24u)));
+        const qk_i32x4 c = qk_mma_s8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_2 = qk_mma_s8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x)) >> 2u)), (d0 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y)) >> 2u)), (d0 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z)) >> 2u)), (d1 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w)) >> 2u)), (d1 * x0_d1), acc0_3);
+      }
+      const qk_u32 group_14 = ((stage * 4u) + 1u);
+      if ((group_14 < groups)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 448u) + 32u) + (lane * 8u)));
+        const qk_u32 high_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + (lane * 4u)) + 256u));
+        const qk_u32 a_5 = ((((nibbles_2.x & 0xf0f0f0fu) | ((high_2 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_6 = ((((nibbles_2.y & 0xf0f0f0fu) | (((high_2 >> 4u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (g * 4u)));
+        const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + 384u) + (g * 4u)));
+        const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
+        const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
+        const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
+        const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_2 >> 24u)));
+        const qk_i32x4 c_3 = qk_mma_s8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_4 = qk_mma_s8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.x), qk_mul(part_8, c_4.x)) >> 2u)), (d0_2 * x1_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 2u)), (d0_2 * x1_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 2u)), (d1_2 * x1_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 2u)), (d1_2 * x1_d1), acc0_3);
+      }
+      const qk_u32 group_15 = ((stage * 4u) + 2u);
+      if ((group_15 < groups)) {
+        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (((base + 896u) + 32u) + (lane * 8u)));
+        const qk_u32 high_3 = qk_load_shared<qk_u32>(ring + ((((base + 896u) + 32u) + (lane * 4u)) + 256u));
+        const qk_u32 a_9 = ((((nibbles_3.x & 0xf0f0f0fu) | ((high_3 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_10 = ((((nibbles_3.y & 0xf0f0f0fu) | (((high_3 >> 4u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_11 = (((((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((high_3 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_12 = (((((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((high_3 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 896u) + (g * 4u)));
+        const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 896u) + 32u) + 384u) + (g * 4u)));
+        const qk_i32 part_10 = (qk_i32)((qk_i8)(bytes_3));
+        const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
+        const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
+        const qk_i32 part_13 = (qk_i32)((qk_i8)((bytes_3 >> 24u)));
+        const qk_i32x4 c_5 = qk_mma_s8s8_k16(qk_u32x2{a_9, a_10}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_6 = qk_mma_s8s8_k16(qk_u32x2{a_11, a_12}, x2_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.x), qk_mul(part_12, c_6.x)) >> 2u)), (d0_3 * x2_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_10, c_5.y), qk_mul(part_12, c_6.y)) >> 2u)), (d0_3 * x2_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.z), qk_mul(part_13, c_6.z)) >> 2u)), (d1_3 * x2_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_11, c_5.w), qk_mul(part_13, c_6.w)) >> 2u)), (d1_3 * x2_d1), acc0_3);
+      }
+      const qk_u32 group_16 = ((stage * 4u) + 3u);
+      if ((group_16 < groups)) {
+        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + (((base + 1344u) + 32u) + (lane * 8u)));
+        const qk_u32 high_4 = qk_load_shared<qk_u32>(ring + ((((base + 1344u) + 32u) + (lane * 4u)) + 256u));
+        const qk_u32 a_13 = ((((nibbles_4.x & 0xf0f0f0fu) | ((high_4 & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_14 = ((((nibbles_4.y & 0xf0f0f0fu) | (((high_4 >> 4u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_15 = (((((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((high_4 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 a_16 = (((((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((high_4 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
+        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 1344u) + (g * 4u)));
+        const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 1344u) + 32u) + 384u) + (g * 4u)));
+        const qk_i32 part_14 = (qk_i32)((qk_i8)(bytes_4));
+        const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
+        const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
+        const qk_i32 part_17 = (qk_i32)((qk_i8)((bytes_4 >> 24u)));
+        const qk_i32x4 c_7 = qk_mma_s8s8_k16(qk_u32x2{a_13, a_14}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+        const qk_i32x4 c_8 = qk_mma_s8s8_k16(qk_u32x2{a_15, a_16}, x3_q.y, qk_i32x4{0, 0, 0, 0});
+        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.x), qk_mul(part_16, c_8.x)) >> 2u)), (d0_4 * x3_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.y), qk_mul(part_16, c_8.y)) >> 2u)), (d0_4 * x3_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.z), qk_mul(part_17, c_8.z)) >> 2u)), (d1_4 * x3_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_15, c_7.w), qk_mul(part_17, c_8.w)) >> 2u)), (d1_4 * x3_d1), acc0_3);
+      }
+      slot = ((slot == 2u) ? 0u : (slot + 1u));
+    }
+    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+    qk_barrier();
+    if ((part == 0u)) {
+      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+      const qk_u32 row_n = ((panel * 16u) + g);
+      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+      const qk_u32 row_n_2 = ((panel * 16u) + g);
+      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    }
+}
+QK_KERNEL(256, 2) matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(args, tile, smem);
     qk_async_wait<0>();
     qk_barrier();
   }

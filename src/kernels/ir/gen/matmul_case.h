@@ -122,15 +122,4 @@ inline Rp16Operands OperandsOf(const MatmulCase& c) {
   return out;
 }
 
-inline Descriptor MmaI8Descriptor(DType format) {
-  const uint32_t multiple = Rp16FormatOf(format).head_bytes != 0 ? 256 : 32;
-  return {.family = Family::kMatmul,
-          .weights = {{format, Layout::kRp16}},
-          .in = Encoding::kQa8,
-          .out = Encoding::kF32,
-          .dims = {{"N", 1, 1u << 20, 1}, {"K", 512, 32768, multiple}, {"R", 1, 1u << 16, 1}},
-          .epilogue = {Epilogue::kStore},
-          .numerics = NumericsClass::kDotI8};
-}
-
 }  // namespace quern::kernels::ir::gen

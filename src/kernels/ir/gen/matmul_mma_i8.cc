@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "kernels/ir/builder.h"
 #include "kernels/ir/gen/kernel_name.h"
+#include "kernels/ir/gen/qa8_operand.h"
 #include "kernels/ir/gen/rp16_block.h"
 #include "kernels/layout/qa8_tile.h"
 #include "kernels/layout/rp16.h"
@@ -58,22 +61,20 @@ class Generator {
 
     panels_ = b_.Let("panels", panels);
     panel_bytes_ = b_.Let("panel_bytes", panel_bytes);
-    pairs_ = b_.Let("pairs", b_.DivideUp(blocks_, 2));
+    const Value pairs = b_.Let("pairs", b_.DivideUp(blocks_, 2));
     groups_ = b_.Let("groups", b_.DivideUp(blocks_, 8));
     stages_per_panel_ = s_.unroll == 1 ? groups_ : b_.Let("stages_per_panel", b_.DivideUp(groups_, s_.unroll));
     row_tile_ = b_.Let("row_tile", b_.Tile() % row_tiles_);
     part_ = s_.split == 1 ? b_.U32(0) : b_.Let("part", b_.Warp() % s_.split);
     first_ = b_.Let("first_panel", b_.Tile() / row_tiles_ * panels_per_tile + b_.Warp() / s_.split * s_.rows_per_warp);
     reader_ = {format_, b_.Lane(), b_.Let("g", b_.Lane() >> 2), b_.Let("t", b_.Lane() & 3)};
-    // This lane's activations exist if its row does; beyond, the operand is zero.
-    has_row_ = b_.Let("has_row", row_tile_ * kTileRows + reader_.g < rows_);
     ring_base_ = b_.Let("ring_base", b_.Warp() * (s_.stages * stage_bytes_));
-    const Value tile_pairs = b_.Let("tile_pairs", b_.Wide(row_tile_) * b_.Wide(pairs_));
-    q_base_ = b_.Let("q_base", tile_pairs * 512 + b_.Wide(b_.Lane() * 16));
-    d_base_ = b_.Let("d_base", tile_pairs * 64 + b_.Wide(reader_.t * 16));
-    if (form_.has_min) isum_base_ = b_.Let("isum_base", tile_pairs * 128 + b_.Wide(reader_.t * 32));
+    const Value has_row = b_.Let("has_row", row_tile_ * kTileRows + reader_.g < rows_);
+    x_.emplace(b_, Qa8Reader::Options{q_, d_, isum_, form_.has_min, chains_, part_, row_tile_, pairs, has_row});
+    lane_at_ = b_.Let("lane_at", b_.Lane() * 16);
 
-    for (uint32_t i = 0; i + 1 < s_.stages; ++i) IssueStage(first_, b_.U32(i), b_.U32(i), b_.Pred(true));
+    const Value first_at = PanelAt(first_);
+    for (uint32_t i = 0; i + 1 < s_.stages; ++i) IssueStage(first_at, b_.U32(i), b_.U32(i), b_.Pred(true));
     const Reg slot = b_.Declare("slot", kU32);
     b_.Set(slot, b_.U32(0));
     const auto panel_loop = [&](Value offset) { RunPanel(first_ + offset, offset, slot); };
@@ -86,48 +87,53 @@ class Generator {
   }
 
  private:
+  // Where this lane's copies from a panel begin. Panels beyond the last one repeat it, and nothing of them is stored:
+  // cheaper than a branch around the products.
+  Value PanelAt(Value panel) {
+    return b_.Let("panel_at", b_.Wide(b_.Min(panel, panels_ - 1)) * panel_bytes_ + b_.Wide(lane_at_));
+  }
+
   // Starts the copies of one stage of a panel into a slot: the heads and this warp's blocks of its groups.
-  void IssueStage(Value panel, Value stage, Value slot, Value wanted) {
+  void IssueStage(Value panel_at, Value stage, Value slot, Value wanted) {
+    const uint32_t head = static_cast<uint32_t>(layout_.head_bytes);
     const uint32_t part_bytes = chains_ * static_cast<uint32_t>(layout_.block_bytes);
-    const uint32_t unit_bytes = static_cast<uint32_t>(layout_.head_bytes) + part_bytes;
-    const Value dst = b_.Let("slot_base", ring_base_ + slot * stage_bytes_);
-    // Panels beyond the last one repeat it, and nothing of them is stored: cheaper than a branch around the products.
-    const Value panel_at = b_.Let("panel_at", b_.Wide(b_.Min(panel, panels_ - 1)) * panel_bytes_);
+    const Value dst = b_.Let("slot_at", ring_base_ + lane_at_ + slot * stage_bytes_);
     for (uint32_t u = 0; u < s_.unroll; ++u) {
       const Value group = s_.unroll == 1 ? stage : b_.Let("group", stage * s_.unroll + u);
       const Value group_at = b_.Let("group_at", panel_at + b_.Wide(group) * group_bytes_);
       const Value in_panel = b_.Let("in_panel", wanted & (group < groups_));
-      if (layout_.head_bytes != 0) {
-        CopyChunks(static_cast<uint32_t>(layout_.head_bytes), dst + u * unit_bytes, group_at, in_panel, {});
-      }
+      const Value to = dst + u * (head + part_bytes);
+      if (head != 0) CopyChunks(head, to, group_at, in_panel, {});
       Value limit{};  // bytes of this warp's blocks that exist
       if (ragged_) {
         const Value first_block = b_.Let("first_block", group * 8 + part_ * chains_);
         const Value count = b_.Select(first_block < blocks_, b_.Min(blocks_ - first_block, b_.U32(chains_)), b_.U32(0));
         limit = b_.Let("limit", count * static_cast<uint32_t>(layout_.block_bytes));
       }
-      CopyChunks(part_bytes, dst + (u * unit_bytes + static_cast<uint32_t>(layout_.head_bytes)),
-                 group_at + b_.Wide(part_ * part_bytes + static_cast<uint32_t>(layout_.head_bytes)), in_panel, limit);
+      CopyChunks(part_bytes, to + head, b_.Let("part_at", group_at + b_.Wide(part_ * part_bytes + head)), in_panel,
+                 limit);
     }
     b_.AsyncCommit();
   }
 
-  // Chunks that do not exist are not copied, and never read: their slots keep what they had.
+  // Chunks that do not exist are not copied, and never read: their slots keep what they had. `to` and `from` are this
+  // lane's first chunk.
   void CopyChunks(uint32_t bytes, Value to, Value from, Value allowed, Value limit) {
     for (uint32_t at = 0; at < bytes; at += 512) {
-      const Value offset = b_.Let("chunk", b_.Lane() * 16 + at);
       Value condition = allowed;
       if (limit.builder != nullptr) {
-        condition = condition & (offset < limit);
+        condition = condition & (lane_at_ + at < limit);
       } else if (at + 512 > bytes) {
-        condition = condition & (offset < b_.U32(bytes));
+        condition = condition & (lane_at_ < b_.U32(bytes - at));
       }
-      b_.If(condition, Uniform::kThread, [&] { b_.AsyncCopy(ring_, to + offset, w_, from + b_.Wide(offset)); });
+      b_.If(condition, Uniform::kThread, [&] { b_.AsyncCopy(ring_, to + at, w_, from + b_.U64(at)); });
     }
   }
 
   void RunPanel(Value panel_expr, Value panel_index, Reg slot) {
     const Value panel = b_.Let("panel", panel_expr);
+    const bool last = s_.rows_per_warp == 1;  // no panel follows
+    const Value panel_at = PanelAt(panel), next_at = last ? panel_at : PanelAt(panel + 1);
     acc_.clear();
     for (uint32_t c = 0; c < chains_; ++c) {
       for (uint32_t i = 0; i < 4; ++i) {
@@ -135,97 +141,107 @@ class Generator {
         b_.Set(acc_.back(), b_.F32(0));
       }
     }
+    // Warps with few chains are few, so each waits for its own loads: activations are read one stage ahead. With many
+    // chains they come from L1 and registers are dear.
+    std::vector<PairOperand> now, next;
+    if (ReadsAhead()) {
+      for (uint32_t i = 0; i < s_.unroll * PairsPerGroup(); ++i) {
+        now.push_back(x_->Declare("x" + std::to_string(i)));
+        next.push_back(x_->Declare("next_x" + std::to_string(i)));
+      }
+      LoadStage(next, b_.U32(0));
+    }
     b_.For("stage", b_.U32(0), stages_per_panel_, {.unroll = 1}, [&](Value stage) {
+      for (size_t i = 0; i < now.size(); ++i) Qa8Reader::Copy(b_, now[i], next[i]);
+      if (!now.empty()) LoadStage(next, stage + 1);
       b_.AsyncWait(s_.stages - 2);
       b_.WarpSync();
-      // The slot that was read last is free now: start what comes `stages - 1` stages later, perhaps in the next panel.
-      const Value ahead = b_.Let("ahead", stage + (s_.stages - 1));
-      const Value wraps = b_.Let("wraps", stages_per_panel_ <= ahead);
-      const Value next_panel = b_.Select(wraps, panel + 1, panel);
-      const Value next_stage = b_.Let("next_stage", b_.Select(wraps, ahead - stages_per_panel_, ahead));
-      const Value more = panel_index + b_.Select(wraps, b_.U32(1), b_.U32(0)) < b_.U32(s_.rows_per_warp);
-      const Value free_slot = b_.Select(slot.value() == 0, b_.U32(s_.stages - 1), slot.value() - 1);
-      IssueStage(b_.Let("next_panel", next_panel), next_stage, b_.Let("free_slot", free_slot), b_.Let("more", more));
+      IssueAhead(stage, slot, panel_index, panel_at, next_at, last);
       const Value base = b_.Let("base", ring_base_ + slot.value() * stage_bytes_);
       for (uint32_t u = 0; u < s_.unroll; ++u) {
-        const Value group = s_.unroll == 1 ? stage : b_.Let("group", stage * s_.unroll + u);
+        const std::span<const PairOperand> operands =
+            now.empty() ? std::span<const PairOperand>() : std::span(now).subspan(u * PairsPerGroup(), PairsPerGroup());
         if (s_.unroll == 1) {
-          RunGroup(group, base);
-        } else {
-          b_.If(group < groups_, Uniform::kBlock, [&] { RunGroup(group, base + u * (stage_bytes_ / s_.unroll)); });
+          RunGroup(stage, base, operands);
+          continue;
         }
+        const Value group = b_.Let("group", stage * s_.unroll + u);
+        b_.If(group < groups_, Uniform::kBlock,
+              [&] { RunGroup(group, base + u * (stage_bytes_ / s_.unroll), operands); });
       }
       b_.Set(slot, b_.Select(slot.value() == s_.stages - 1, b_.U32(0), slot.value() + 1));
     });
     Finish(panel);
   }
 
-  void RunGroup(Value group, Value base) {
+  // The slot that was read last is free now: starts what comes `stages - 1` stages later, perhaps in the next panel.
+  void IssueAhead(Value stage, Reg slot, Value panel_index, Value panel_at, Value next_at, bool last) {
+    const Value ahead = b_.Let("ahead", stage + (s_.stages - 1));
+    const Value free_slot = b_.Let("free_slot", b_.Select(slot.value() == 0, b_.U32(s_.stages - 1), slot.value() - 1));
+    if (last)
+      return IssueStage(panel_at, ahead, free_slot, b_.Pred(true));  // groups beyond the panel are refused there
+    const Value wraps = b_.Let("wraps", stages_per_panel_ <= ahead);
+    const Value next_stage = b_.Let("next_stage", b_.Select(wraps, ahead - stages_per_panel_, ahead));
+    const Value more = b_.Let("more", ~wraps | (panel_index + 1 < b_.U32(s_.rows_per_warp)));
+    IssueStage(b_.Let("ahead_at", b_.Select(wraps, next_at, panel_at)), next_stage, free_slot, more);
+  }
+
+  bool ReadsAhead() const { return chains_ <= 2; }
+  uint32_t PairsPerGroup() const { return std::max(1u, chains_ / 2); }
+
+  void LoadStage(const std::vector<PairOperand>& operands, Value stage) {
+    for (uint32_t u = 0; u < s_.unroll; ++u) {
+      const Value group = b_.Let("x_group", stage * s_.unroll + u);
+      const Value exists = b_.Let("x_exists", PairExists(group, 0, group < groups_));
+      for (uint32_t i = 0; i < PairsPerGroup(); ++i) x_->Load(operands[u * PairsPerGroup() + i], group, i, exists);
+    }
+  }
+  // Pair i of this warp in a group that exists if `group_exists`: in the last group pairs may be missing.
+  Value PairExists(Value group, uint32_t i, Value group_exists) {
+    if (!ragged_) return group_exists;
+    return group * 8 + part_ * chains_ + 2 * i < blocks_;
+  }
+
+  void RunGroup(Value group, Value base, std::span<const PairOperand> operands) {
     const auto run = [&](bool guarded) {
-      for (uint32_t c = 0; c < chains_; c += std::min(chains_, 2u)) RunPair(group, base, c, guarded);
+      for (uint32_t i = 0; i < PairsPerGroup(); ++i)
+        RunPair(group, base, i, guarded, operands.empty() ? nullptr : &operands[i]);
     };
     if (!ragged_) return run(false);
     b_.If(
         group * 8 + 8 <= blocks_, Uniform::kBlock, [&] { run(false); }, [&] { run(true); });
   }
 
-  // Chains c and c + 1, or the only one: one pair of blocks shares the loads of activations.
-  void RunPair(Value group, Value base, uint32_t c, bool guarded) {
-    const uint32_t count = std::min(chains_, 2u);
-    const Value first_chain = part_ * chains_ + c;
-    const Value pair = b_.Let("pair", group * 4 + (first_chain >> 1));
-    const Value pair_wide = b_.Let("pair_wide", b_.Wide(pair));
-    const Value has_pair = b_.Let("has_pair", pair < pairs_);
-    std::array<Value, 4> words;
-    std::array<std::array<Value, 2>, 2> d;                    // [block][column]
-    std::array<std::array<std::array<Value, 2>, 2>, 2> isum;  // [block][half][column]
-    Value half;  // with one chain per warp only this half of the pair is its own
-    if (count == 2) {
-      const Value q = b_.Load("x", kU32x4, q_, q_base_ + pair_wide * 512, has_row_ & has_pair);
-      const Value scale = b_.Load("dx", kF32x4, d_, d_base_ + pair_wide * 64, has_pair);
-      for (uint32_t i = 0; i < 4; ++i) words[i] = b_.Extract(q, i);
-      for (uint32_t i = 0; i < 4; ++i) d[i % 2][i / 2] = b_.Extract(scale, i);
-    } else {
-      half = b_.Let("half", first_chain & 1);
-      const Value q = b_.Load("x", kU32x2, q_, q_base_ + pair_wide * 512 + b_.Wide(half * 8), has_row_ & has_pair);
-      for (uint32_t i = 0; i < 2; ++i) words[i] = b_.Extract(q, i);
-      for (uint32_t col = 0; col < 2; ++col)
-        d[0][col] = b_.Load("dx", kF32, d_, d_base_ + pair_wide * 64 + b_.Wide(half * 4 + 8 * col), has_pair);
+  void RunPair(Value group, Value base, uint32_t i, bool guarded, const PairOperand* loaded) {
+    PairOperand operand;
+    if (loaded == nullptr) {
+      operand = x_->Declare("x" + std::to_string(i));
+      x_->Load(operand, group, i, guarded ? PairExists(group, i, {}) : Value{});
+      loaded = &operand;
     }
-    if (form_.has_min) {
-      for (uint32_t col = 0; col < 2; ++col) {
-        if (count == 2) {
-          const Value v = b_.Load("sums_x", kI32x4, isum_, isum_base_ + pair_wide * 128 + b_.U64(16 * col), has_pair);
-          for (uint32_t i = 0; i < 4; ++i) isum[i / 2][i % 2][col] = b_.Extract(v, i);
-        } else {
-          const Value v =
-              b_.Load("sums_x", kI32x2, isum_, isum_base_ + pair_wide * 128 + b_.Wide(half * 8 + 16 * col), has_pair);
-          for (uint32_t i = 0; i < 2; ++i) isum[0][i][col] = b_.Extract(v, i);
-        }
-      }
-    }
-    for (uint32_t k = 0; k < count; ++k) {
-      const auto block = [&, k] { RunBlock(base, c + k, words[2 * k], words[2 * k + 1], d[k], isum[k]); };
+    for (uint32_t k = 0; k < loaded->blocks; ++k) {
+      const uint32_t chain = loaded->blocks * i + k;
       if (guarded) {
-        b_.If(group * 8 + first_chain + k < blocks_, s_.split == 1 ? Uniform::kBlock : Uniform::kWarp, block);
+        b_.If(group * 8 + part_ * chains_ + chain < blocks_, s_.split == 1 ? Uniform::kBlock : Uniform::kWarp,
+              [&] { RunBlock(base, chain, *loaded, k); });
       } else {
-        block();
+        RunBlock(base, chain, *loaded, k);
       }
     }
   }
 
-  void RunBlock(Value base, uint32_t c, Value b0, Value b1, const std::array<Value, 2>& d,
-                const std::array<std::array<Value, 2>, 2>& isum) {
+  // Block k of a pair, of this warp's chain c.
+  void RunBlock(Value base, uint32_t c, const PairOperand& x, uint32_t k) {
     const Value block =
         base + (static_cast<uint32_t>(layout_.head_bytes) + c * static_cast<uint32_t>(layout_.block_bytes));
     const CodeOperand a = ReadCodes(b_, reader_, ring_, block);
     const RowPair scale = ReadScale(b_, reader_, ring_, block, base);
     const std::vector<RowPair> sub = ReadSubScales(b_, reader_, ring_, block);
-    const std::array<Value, 4> sums = Products(a, b0, b1, sub);
+    const std::array<Value, 4> sums = Products(a, x.Words(b_, k), sub);
     RowPair scales = {b_.Let("d0", scale[0]), b_.Let("d1", scale[1])};
     for (uint32_t i = 0; i < 4; ++i) {
       const Reg acc = acc_[c * 4 + i];
-      b_.Set(acc, b_.Fma(sums[i], scales[i / 2] * d[i % 2], acc));
+      b_.Set(acc, b_.Fma(sums[i], scales[i / 2] * x.Scale(b_, k, i % 2), acc));
     }
     if (!form_.has_min) return;
     const RowPair min_scale = ReadMinScale(b_, reader_, ring_, block, base);
@@ -235,19 +251,19 @@ class Generator {
       const uint32_t row = i / 2, col = i % 2;
       Value sum;
       if (mins.empty()) {
-        sum = isum[0][col] + isum[1][col];
+        sum = x.Sum(b_, k, 0, col) + x.Sum(b_, k, 1, col);
       } else if (mins.size() == 1) {
-        sum = mins[0][row] * (isum[0][col] + isum[1][col]);
+        sum = mins[0][row] * (x.Sum(b_, k, 0, col) + x.Sum(b_, k, 1, col));
       } else {
-        sum = mins[0][row] * isum[0][col] + mins[1][row] * isum[1][col];
+        sum = mins[0][row] * x.Sum(b_, k, 0, col) + mins[1][row] * x.Sum(b_, k, 1, col);
       }
       const Reg acc = acc_[c * 4 + i];
-      b_.Set(acc, b_.Fma(b_.Cast(kF32, sum), m[row] * d[col], acc));
+      b_.Set(acc, b_.Fma(b_.Cast(kF32, sum), m[row] * x.Scale(b_, k, col), acc));
     }
   }
 
   // The integer sums of one block with its sub-scales, as floats: exact, all below 2^24.
-  std::array<Value, 4> Products(const CodeOperand& a, Value b0, Value b1, const std::vector<RowPair>& sub) {
+  std::array<Value, 4> Products(const CodeOperand& a, const std::array<Value, 2>& x, const std::vector<RowPair>& sub) {
     std::array<Value, 4> out;
     if (sub.size() == 2) {
       // A scale for each half: two products of k = 16.
@@ -256,7 +272,7 @@ class Generator {
       std::array<Reg, 2> c;
       for (uint32_t h = 0; h < 2; ++h) {
         c[h] = b_.Declare("c", kI32x4);
-        b_.Mma(kind, c[h], b_.Vector({a.words[2 * h], a.words[2 * h + 1]}), h == 0 ? b0 : b1, zero);
+        b_.Mma(kind, c[h], b_.Vector({a.words[2 * h], a.words[2 * h + 1]}), x[h], zero);
       }
       const uint32_t shift = CodeShift(format_);
       for (uint32_t i = 0; i < 4; ++i) {
@@ -269,7 +285,7 @@ class Generator {
     // With a sub-scale the conversion comes after it.
     const Value start = b_.I32(sub.empty() ? kMagicBits : 0);
     const Reg c = b_.Declare("c", kI32x4);
-    b_.Mma(kind, c, b_.Vector({a.words[0], a.words[1], a.words[2], a.words[3]}), b_.Vector({b0, b1}),
+    b_.Mma(kind, c, b_.Vector({a.words[0], a.words[1], a.words[2], a.words[3]}), b_.Vector({x[0], x[1]}),
            b_.Vector({start, start, start, start}));
     for (uint32_t i = 0; i < 4; ++i) {
       const Value sum = sub.empty() ? b_.Extract(c, i) : b_.Extract(c, i) * sub[0][i / 2] + b_.I32(kMagicBits);
@@ -326,9 +342,10 @@ class Generator {
   bool ragged_ = false;  // K may be no multiple of 256
   Builder b_;
   uint32_t w_ = 0, q_ = 0, d_ = 0, isum_ = 0, y_ = 0, ring_ = 0, sums_ = 0;
-  Value rows_, n_, blocks_, panels_, panel_bytes_, pairs_, groups_, stages_per_panel_, row_tiles_;
-  Value row_tile_, part_, first_, has_row_, ring_base_, q_base_, d_base_, isum_base_;
+  Value rows_, n_, blocks_, panels_, panel_bytes_, groups_, stages_per_panel_, row_tiles_;
+  Value row_tile_, part_, first_, ring_base_, lane_at_;
   Rp16Reader reader_{};
+  std::optional<Qa8Reader> x_;
   std::vector<Reg> acc_;  // [chain][4]
 };
 

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/descriptor/catalogue.h"
 #include "kernels/ir/gen/matmul_case.h"
 #include "kernels/ir/interpreter.h"
 
@@ -34,7 +35,7 @@ class MatmulMmaI8Test : public testing::TestWithParam<Case> {};
 TEST_P(MatmulMmaI8Test, EqualsTheContract) {
   const Case& c = GetParam();
   const MatmulCase data = RandomMatmul(c.format, c.rows, c.n, c.k, 11);
-  const auto kernel = MatmulMmaI8(MmaI8Descriptor(c.format), c.schedule);
+  const auto kernel = MatmulMmaI8(Rp16MatmulDescriptor(c.format, c.k % 256 == 0 ? 256 : 32), c.schedule);
   ASSERT_TRUE(kernel.has_value()) << kernel.error().ToString();
 
   Rp16Operands operands = OperandsOf(data);
@@ -57,6 +58,8 @@ TEST_P(MatmulMmaI8Test, EqualsTheContract) {
 constexpr Schedule kWide{.mma = Mma::kM16N8K32, .warps = 4, .rows_per_warp = 2, .split = 1, .unroll = 1, .stages = 3};
 constexpr Schedule kPairs{.mma = Mma::kM16N8K32, .warps = 4, .split = 4, .unroll = 1, .stages = 2};
 constexpr Schedule kChains{.mma = Mma::kM16N8K32, .warps = 8, .split = 8, .unroll = 2, .stages = 2};
+constexpr Schedule kTwoWarps{
+    .mma = Mma::kM16N8K32, .warps = 4, .rows_per_warp = 3, .split = 2, .unroll = 1, .stages = 3};
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
@@ -67,7 +70,8 @@ std::vector<Case> Cases() {
   }
   for (const DType f : {DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ6_K}) {
     cases.push_back({f, 1, 16, 1024, kPairs});
-    cases.push_back({f, 9, 17, 1024, kChains});
+    cases.push_back({f, 9, 17, 1280, kChains});
+    cases.push_back({f, 2, 50, 512, kTwoWarps});
   }
   // Rows of x and of W at the tile's edges, K that ends inside a group and inside a pair.
   for (const uint32_t rows : {1u, 8u, 9u}) cases.push_back({DType::kQ4_0, rows, 130, 544, kWide});
@@ -78,13 +82,12 @@ std::vector<Case> Cases() {
 INSTANTIATE_TEST_SUITE_P(Formats, MatmulMmaI8Test, testing::ValuesIn(Cases()), NameOfCase);
 
 TEST(MatmulMmaI8, RefusesWhatItDoesNotServe) {
-  Descriptor d = MmaI8Descriptor(DType::kQ4_K);
-  d.dims[1].multiple_of = 32;
+  Descriptor d = Rp16MatmulDescriptor(DType::kQ4_K, 32);
   EXPECT_FALSE(MatmulMmaI8(d, kWide).has_value()) << "K of half a superblock";
-  d = MmaI8Descriptor(DType::kQ4_0);
+  d = Rp16MatmulDescriptor(DType::kQ4_0, 32);
   d.weights[0].layout = Layout::kFile;
   EXPECT_FALSE(MatmulMmaI8(d, kWide).has_value()) << "the file's layout";
-  d = MmaI8Descriptor(DType::kQ4_0);
+  d = Rp16MatmulDescriptor(DType::kQ4_0, 32);
   EXPECT_EQ(MatmulMmaI8(d, {.mma = Mma::kM16N8K32, .stages = 8})->params[2].min, 49u) << "seven groups are in flight";
 }
 
