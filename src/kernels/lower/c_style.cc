@@ -72,6 +72,7 @@ class BodyPrinter {
     for (RegId r = 0; r < kernel_.registers.size(); ++r) {
       if (counts_.of(r) > 1) Line("{} {};", TypeName(kernel_.registers[r].type), kernel_.registers[r].name);
     }
+    depth_ = 0;
     Print(kernel_.body);
     return std::move(out_);
   }

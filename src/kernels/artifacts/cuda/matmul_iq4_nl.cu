@@ -25,124 +25,124 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_b6c60131_tile(const qk_args&
   qk_u32x2 next_x0_q;
   qk_f32 next_x0_d0;
   qk_f32 next_x0_d1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 576u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
-    if ((in_panel & (lane_at < 288u))) {
-      qk_async_copy(ring + slot_at, w + part_at);
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 576u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
+  if ((in_panel & (lane_at < 288u))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    qk_async_wait<0>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 1u);
+    const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 288u));
+    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
+    const bool in_panel_2 = (true & (ahead < groups));
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
+    if ((in_panel_2 & (lane_at < 288u))) {
+      qk_async_copy(ring + slot_at_2, w + part_at_2);
     }
     qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-      qk_async_wait<0>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 288u));
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
-      const bool in_panel_2 = (true & (ahead < groups));
-      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
-      if ((in_panel_2 & (lane_at < 288u))) {
-        qk_async_copy(ring + slot_at_2, w + part_at_2);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 288u));
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-      const qk_u32 low_bits = (index & 0x7070707u);
-      const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-      const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-      const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-      const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-      const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-      const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-      const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-      const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-      const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-      const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-      const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-      const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-      const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-      const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-      const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-      const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-      const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-      slot = ((slot == 1u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
+    const qk_u32 base = (ring_base + (slot * 288u));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 low_bits = (index & 0x7070707u);
+    const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+    const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+    const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+    const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+    const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+    const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+    const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+    const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+    const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+    const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+    const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+    const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+    const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+    const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+    const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+    const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+    slot = ((slot == 1u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_b6c60131(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -201,533 +201,67 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_9ed6f7b3_tile(const qk_args&
   qk_f32 acc7_1;
   qk_f32 acc7_2;
   qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 6912u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)(0u));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
-    }
-    if ((in_panel & (lane_at < 256u))) {
-      qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2304u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
-    if (in_panel_2) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if ((in_panel_2 & (lane_at < 256u))) {
-      qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-#pragma unroll 1
-    for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
-      const qk_u32 panel = (first_panel + panel_index);
-      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      acc0_0 = 0x0p+0f;
-      acc0_1 = 0x0p+0f;
-      acc0_2 = 0x0p+0f;
-      acc0_3 = 0x0p+0f;
-      acc1_0 = 0x0p+0f;
-      acc1_1 = 0x0p+0f;
-      acc1_2 = 0x0p+0f;
-      acc1_3 = 0x0p+0f;
-      acc2_0 = 0x0p+0f;
-      acc2_1 = 0x0p+0f;
-      acc2_2 = 0x0p+0f;
-      acc2_3 = 0x0p+0f;
-      acc3_0 = 0x0p+0f;
-      acc3_1 = 0x0p+0f;
-      acc3_2 = 0x0p+0f;
-      acc3_3 = 0x0p+0f;
-      acc4_0 = 0x0p+0f;
-      acc4_1 = 0x0p+0f;
-      acc4_2 = 0x0p+0f;
-      acc4_3 = 0x0p+0f;
-      acc5_0 = 0x0p+0f;
-      acc5_1 = 0x0p+0f;
-      acc5_2 = 0x0p+0f;
-      acc5_3 = 0x0p+0f;
-      acc6_0 = 0x0p+0f;
-      acc6_1 = 0x0p+0f;
-      acc6_2 = 0x0p+0f;
-      acc6_3 = 0x0p+0f;
-      acc7_0 = 0x0p+0f;
-      acc7_1 = 0x0p+0f;
-      acc7_2 = 0x0p+0f;
-      acc7_3 = 0x0p+0f;
-#pragma unroll 1
-      for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-        qk_async_wait<1>();
-        qk_warp_sync();
-        const qk_u32 ahead = (stage + 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const bool wraps = (groups <= ahead);
-        const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
-        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
-        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2304u));
-        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 2304ull));
-        const bool in_panel_3 = (more & (next_stage < groups));
-        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
-        if (in_panel_3) {
-          qk_async_copy(ring + slot_at_3, w + part_at_3);
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
-        }
-        if ((in_panel_3 & (lane_at < 256u))) {
-          qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
-        }
-        qk_async_commit();
-        const qk_u32 base = (ring_base + (slot * 2304u));
-        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 low_bits = (index & 0x7070707u);
-        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
-        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
-        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
-        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
-        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
-        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
-        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
-        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
-        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
-        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
-        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
-        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
-        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
-        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
-        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
-        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-        const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
-        const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
-        const qk_u32 packed_9 = ((nibble_pairs_9 & 255u) | ((nibble_pairs_9 >> 8u) & 65280u));
-        const qk_u32 is_second_9 = (((index_9 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_9 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_9) & (~is_second_9)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_9) & is_second_9));
-        const qk_u32 index_10 = (nibbles_3.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_10 = (index_10 & 0x7070707u);
-        const qk_u32 nibble_pairs_10 = (low_bits_10 | (low_bits_10 >> 4u));
-        const qk_u32 packed_10 = ((nibble_pairs_10 & 255u) | ((nibble_pairs_10 >> 8u) & 65280u));
-        const qk_u32 is_second_10 = (((index_10 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_10 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_10) & (~is_second_10)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_10) & is_second_10));
-        const qk_u32 index_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_11 = (index_11 & 0x7070707u);
-        const qk_u32 nibble_pairs_11 = (low_bits_11 | (low_bits_11 >> 4u));
-        const qk_u32 packed_11 = ((nibble_pairs_11 & 255u) | ((nibble_pairs_11 >> 8u) & 65280u));
-        const qk_u32 is_second_11 = (((index_11 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_11 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_11) & (~is_second_11)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_11) & is_second_11));
-        const qk_u32 index_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_12 = (index_12 & 0x7070707u);
-        const qk_u32 nibble_pairs_12 = (low_bits_12 | (low_bits_12 >> 4u));
-        const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
-        const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-        const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
-        const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
-        const qk_u32 packed_13 = ((nibble_pairs_13 & 255u) | ((nibble_pairs_13 >> 8u) & 65280u));
-        const qk_u32 is_second_13 = (((index_13 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_13 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_13) & (~is_second_13)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_13) & is_second_13));
-        const qk_u32 index_14 = (nibbles_4.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_14 = (index_14 & 0x7070707u);
-        const qk_u32 nibble_pairs_14 = (low_bits_14 | (low_bits_14 >> 4u));
-        const qk_u32 packed_14 = ((nibble_pairs_14 & 255u) | ((nibble_pairs_14 >> 8u) & 65280u));
-        const qk_u32 is_second_14 = (((index_14 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_14 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_14) & (~is_second_14)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_14) & is_second_14));
-        const qk_u32 index_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_15 = (index_15 & 0x7070707u);
-        const qk_u32 nibble_pairs_15 = (low_bits_15 | (low_bits_15 >> 4u));
-        const qk_u32 packed_15 = ((nibble_pairs_15 & 255u) | ((nibble_pairs_15 >> 8u) & 65280u));
-        const qk_u32 is_second_15 = (((index_15 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_15 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_15) & (~is_second_15)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_15) & is_second_15));
-        const qk_u32 index_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_16 = (index_16 & 0x7070707u);
-        const qk_u32 nibble_pairs_16 = (low_bits_16 | (low_bits_16 >> 4u));
-        const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
-        const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
-        const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-        const qk_u32 index_17 = (nibbles_5.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_17 = (index_17 & 0x7070707u);
-        const qk_u32 nibble_pairs_17 = (low_bits_17 | (low_bits_17 >> 4u));
-        const qk_u32 packed_17 = ((nibble_pairs_17 & 255u) | ((nibble_pairs_17 >> 8u) & 65280u));
-        const qk_u32 is_second_17 = (((index_17 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_17 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_17) & (~is_second_17)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_17) & is_second_17));
-        const qk_u32 index_18 = (nibbles_5.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_18 = (index_18 & 0x7070707u);
-        const qk_u32 nibble_pairs_18 = (low_bits_18 | (low_bits_18 >> 4u));
-        const qk_u32 packed_18 = ((nibble_pairs_18 & 255u) | ((nibble_pairs_18 >> 8u) & 65280u));
-        const qk_u32 is_second_18 = (((index_18 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_18 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_18) & (~is_second_18)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_18) & is_second_18));
-        const qk_u32 index_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_19 = (index_19 & 0x7070707u);
-        const qk_u32 nibble_pairs_19 = (low_bits_19 | (low_bits_19 >> 4u));
-        const qk_u32 packed_19 = ((nibble_pairs_19 & 255u) | ((nibble_pairs_19 >> 8u) & 65280u));
-        const qk_u32 is_second_19 = (((index_19 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_19 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_19) & (~is_second_19)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_19) & is_second_19));
-        const qk_u32 index_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_20 = (index_20 & 0x7070707u);
-        const qk_u32 nibble_pairs_20 = (low_bits_20 | (low_bits_20 >> 4u));
-        const qk_u32 packed_20 = ((nibble_pairs_20 & 255u) | ((nibble_pairs_20 >> 8u) & 65280u));
-        const qk_u32 is_second_20 = (((index_20 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_20 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_20) & (~is_second_20)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_20) & is_second_20));
-        const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
-        const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
-        const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
-        const qk_u32 index_21 = (nibbles_6.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_21 = (index_21 & 0x7070707u);
-        const qk_u32 nibble_pairs_21 = (low_bits_21 | (low_bits_21 >> 4u));
-        const qk_u32 packed_21 = ((nibble_pairs_21 & 255u) | ((nibble_pairs_21 >> 8u) & 65280u));
-        const qk_u32 is_second_21 = (((index_21 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_21 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_21) & (~is_second_21)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_21) & is_second_21));
-        const qk_u32 index_22 = (nibbles_6.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_22 = (index_22 & 0x7070707u);
-        const qk_u32 nibble_pairs_22 = (low_bits_22 | (low_bits_22 >> 4u));
-        const qk_u32 packed_22 = ((nibble_pairs_22 & 255u) | ((nibble_pairs_22 >> 8u) & 65280u));
-        const qk_u32 is_second_22 = (((index_22 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_22 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_22) & (~is_second_22)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_22) & is_second_22));
-        const qk_u32 index_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_23 = (index_23 & 0x7070707u);
-        const qk_u32 nibble_pairs_23 = (low_bits_23 | (low_bits_23 >> 4u));
-        const qk_u32 packed_23 = ((nibble_pairs_23 & 255u) | ((nibble_pairs_23 >> 8u) & 65280u));
-        const qk_u32 is_second_23 = (((index_23 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_23 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_23) & (~is_second_23)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_23) & is_second_23));
-        const qk_u32 index_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_24 = (index_24 & 0x7070707u);
-        const qk_u32 nibble_pairs_24 = (low_bits_24 | (low_bits_24 >> 4u));
-        const qk_u32 packed_24 = ((nibble_pairs_24 & 255u) | ((nibble_pairs_24 >> 8u) & 65280u));
-        const qk_u32 is_second_24 = (((index_24 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_24 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_24) & (~is_second_24)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_24) & is_second_24));
-        const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
-        const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
-        const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
-        const qk_u32 index_25 = (nibbles_7.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_25 = (index_25 & 0x7070707u);
-        const qk_u32 nibble_pairs_25 = (low_bits_25 | (low_bits_25 >> 4u));
-        const qk_u32 packed_25 = ((nibble_pairs_25 & 255u) | ((nibble_pairs_25 >> 8u) & 65280u));
-        const qk_u32 is_second_25 = (((index_25 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_25 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_25) & (~is_second_25)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_25) & is_second_25));
-        const qk_u32 index_26 = (nibbles_7.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_26 = (index_26 & 0x7070707u);
-        const qk_u32 nibble_pairs_26 = (low_bits_26 | (low_bits_26 >> 4u));
-        const qk_u32 packed_26 = ((nibble_pairs_26 & 255u) | ((nibble_pairs_26 >> 8u) & 65280u));
-        const qk_u32 is_second_26 = (((index_26 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_26 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_26) & (~is_second_26)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_26) & is_second_26));
-        const qk_u32 index_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_27 = (index_27 & 0x7070707u);
-        const qk_u32 nibble_pairs_27 = (low_bits_27 | (low_bits_27 >> 4u));
-        const qk_u32 packed_27 = ((nibble_pairs_27 & 255u) | ((nibble_pairs_27 >> 8u) & 65280u));
-        const qk_u32 is_second_27 = (((index_27 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_27 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_27) & (~is_second_27)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_27) & is_second_27));
-        const qk_u32 index_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_28 = (index_28 & 0x7070707u);
-        const qk_u32 nibble_pairs_28 = (low_bits_28 | (low_bits_28 >> 4u));
-        const qk_u32 packed_28 = ((nibble_pairs_28 & 255u) | ((nibble_pairs_28 >> 8u) & 65280u));
-        const qk_u32 is_second_28 = (((index_28 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_28 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_28) & (~is_second_28)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_28) & is_second_28));
-        const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
-        const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
-        const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
-        const qk_u32 index_29 = (nibbles_8.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_29 = (index_29 & 0x7070707u);
-        const qk_u32 nibble_pairs_29 = (low_bits_29 | (low_bits_29 >> 4u));
-        const qk_u32 packed_29 = ((nibble_pairs_29 & 255u) | ((nibble_pairs_29 >> 8u) & 65280u));
-        const qk_u32 is_second_29 = (((index_29 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_29 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_29) & (~is_second_29)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_29) & is_second_29));
-        const qk_u32 index_30 = (nibbles_8.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_30 = (index_30 & 0x7070707u);
-        const qk_u32 nibble_pairs_30 = (low_bits_30 | (low_bits_30 >> 4u));
-        const qk_u32 packed_30 = ((nibble_pairs_30 & 255u) | ((nibble_pairs_30 >> 8u) & 65280u));
-        const qk_u32 is_second_30 = (((index_30 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_30 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_30) & (~is_second_30)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_30) & is_second_30));
-        const qk_u32 index_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_31 = (index_31 & 0x7070707u);
-        const qk_u32 nibble_pairs_31 = (low_bits_31 | (low_bits_31 >> 4u));
-        const qk_u32 packed_31 = ((nibble_pairs_31 & 255u) | ((nibble_pairs_31 >> 8u) & 65280u));
-        const qk_u32 is_second_31 = (((index_31 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_31 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_31) & (~is_second_31)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_31) & is_second_31));
-        const qk_u32 index_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_32 = (index_32 & 0x7070707u);
-        const qk_u32 nibble_pairs_32 = (low_bits_32 | (low_bits_32 >> 4u));
-        const qk_u32 packed_32 = ((nibble_pairs_32 & 255u) | ((nibble_pairs_32 >> 8u) & 65280u));
-        const qk_u32 is_second_32 = (((index_32 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_32 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_32) & (~is_second_32)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_32) & is_second_32));
-        const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
-        const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
-        slot = ((slot == 2u) ? 0u : (slot + 1u));
-      }
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
-    }
-}
-QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_9ed6f7b3(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_9ed6f7b3_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 6912u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)(0u));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
   }
-}
-
-// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.6706731a
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 226ed12027b49f3a9d8e0506d129d93967eedaa946f4006fd02a4a31fe230001
-QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_6706731a_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  char* const y = (char*)args.buffer[3];
-  char* const ring = smem + 0;  // 27648 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_f32 acc2_0;
-  qk_f32 acc2_1;
-  qk_f32 acc2_2;
-  qk_f32 acc2_3;
-  qk_f32 acc3_0;
-  qk_f32 acc3_1;
-  qk_f32 acc3_2;
-  qk_f32 acc3_3;
-  qk_f32 acc4_0;
-  qk_f32 acc4_1;
-  qk_f32 acc4_2;
-  qk_f32 acc4_3;
-  qk_f32 acc5_0;
-  qk_f32 acc5_1;
-  qk_f32 acc5_2;
-  qk_f32 acc5_3;
-  qk_f32 acc6_0;
-  qk_f32 acc6_1;
-  qk_f32 acc6_2;
-  qk_f32 acc6_3;
-  qk_f32 acc7_0;
-  qk_f32 acc7_1;
-  qk_f32 acc7_2;
-  qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 6912u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)(0u));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
-    }
-    if ((in_panel & (lane_at < 256u))) {
-      qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2304u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
-    if (in_panel_2) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if ((in_panel_2 & (lane_at < 256u))) {
-      qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
+  }
+  if ((in_panel & (lane_at < 256u))) {
+    qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2304u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if ((in_panel_2 & (lane_at < 256u))) {
+    qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+#pragma unroll 1
+  for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
+    const qk_u32 panel = (first_panel + panel_index);
     const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -766,9 +300,13 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_6706731a_tile(const qk_args&
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const bool wraps = (groups <= ahead);
+      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
+      const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+      const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
       const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2304u));
-      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
-      const bool in_panel_3 = (true & (ahead < groups));
+      const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 2304ull));
+      const bool in_panel_3 = (more & (next_stage < groups));
       const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
       if (in_panel_3) {
         qk_async_copy(ring + slot_at_3, w + part_at_3);
@@ -1073,6 +611,468 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_6706731a_tile(const qk_args&
     const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
     if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
+  }
+}
+QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_9ed6f7b3(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_9ed6f7b3_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.6706731a
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
+// ir sha256 226ed12027b49f3a9d8e0506d129d93967eedaa946f4006fd02a4a31fe230001
+QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_6706731a_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 27648 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_f32 acc2_0;
+  qk_f32 acc2_1;
+  qk_f32 acc2_2;
+  qk_f32 acc2_3;
+  qk_f32 acc3_0;
+  qk_f32 acc3_1;
+  qk_f32 acc3_2;
+  qk_f32 acc3_3;
+  qk_f32 acc4_0;
+  qk_f32 acc4_1;
+  qk_f32 acc4_2;
+  qk_f32 acc4_3;
+  qk_f32 acc5_0;
+  qk_f32 acc5_1;
+  qk_f32 acc5_2;
+  qk_f32 acc5_3;
+  qk_f32 acc6_0;
+  qk_f32 acc6_1;
+  qk_f32 acc6_2;
+  qk_f32 acc6_3;
+  qk_f32 acc7_0;
+  qk_f32 acc7_1;
+  qk_f32 acc7_2;
+  qk_f32 acc7_3;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 6912u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)(0u));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
+  }
+  if ((in_panel & (lane_at < 256u))) {
+    qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2304u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if ((in_panel_2 & (lane_at < 256u))) {
+    qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+  acc4_0 = 0x0p+0f;
+  acc4_1 = 0x0p+0f;
+  acc4_2 = 0x0p+0f;
+  acc4_3 = 0x0p+0f;
+  acc5_0 = 0x0p+0f;
+  acc5_1 = 0x0p+0f;
+  acc5_2 = 0x0p+0f;
+  acc5_3 = 0x0p+0f;
+  acc6_0 = 0x0p+0f;
+  acc6_1 = 0x0p+0f;
+  acc6_2 = 0x0p+0f;
+  acc6_3 = 0x0p+0f;
+  acc7_0 = 0x0p+0f;
+  acc7_1 = 0x0p+0f;
+  acc7_2 = 0x0p+0f;
+  acc7_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2304u));
+    const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
+    const bool in_panel_3 = (true & (ahead < groups));
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
+    if (in_panel_3) {
+      qk_async_copy(ring + slot_at_3, w + part_at_3);
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
+    }
+    if ((in_panel_3 & (lane_at < 256u))) {
+      qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 2304u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 low_bits = (index & 0x7070707u);
+    const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+    const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+    const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+    const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+    const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+    const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+    const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+    const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+    const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+    const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+    const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+    const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+    const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+    const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+    const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+    const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
+    const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+    const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+    const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+    const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+    const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+    const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+    const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+    const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+    const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+    const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+    const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+    const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+    const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+    const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+    const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+    const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
+    const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
+    const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
+    const qk_u32 packed_9 = ((nibble_pairs_9 & 255u) | ((nibble_pairs_9 >> 8u) & 65280u));
+    const qk_u32 is_second_9 = (((index_9 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_9 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_9) & (~is_second_9)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_9) & is_second_9));
+    const qk_u32 index_10 = (nibbles_3.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_10 = (index_10 & 0x7070707u);
+    const qk_u32 nibble_pairs_10 = (low_bits_10 | (low_bits_10 >> 4u));
+    const qk_u32 packed_10 = ((nibble_pairs_10 & 255u) | ((nibble_pairs_10 >> 8u) & 65280u));
+    const qk_u32 is_second_10 = (((index_10 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_10 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_10) & (~is_second_10)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_10) & is_second_10));
+    const qk_u32 index_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_11 = (index_11 & 0x7070707u);
+    const qk_u32 nibble_pairs_11 = (low_bits_11 | (low_bits_11 >> 4u));
+    const qk_u32 packed_11 = ((nibble_pairs_11 & 255u) | ((nibble_pairs_11 >> 8u) & 65280u));
+    const qk_u32 is_second_11 = (((index_11 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_11 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_11) & (~is_second_11)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_11) & is_second_11));
+    const qk_u32 index_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_12 = (index_12 & 0x7070707u);
+    const qk_u32 nibble_pairs_12 = (low_bits_12 | (low_bits_12 >> 4u));
+    const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
+    const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
+    const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
+    const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
+    const qk_u32 packed_13 = ((nibble_pairs_13 & 255u) | ((nibble_pairs_13 >> 8u) & 65280u));
+    const qk_u32 is_second_13 = (((index_13 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_13 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_13) & (~is_second_13)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_13) & is_second_13));
+    const qk_u32 index_14 = (nibbles_4.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_14 = (index_14 & 0x7070707u);
+    const qk_u32 nibble_pairs_14 = (low_bits_14 | (low_bits_14 >> 4u));
+    const qk_u32 packed_14 = ((nibble_pairs_14 & 255u) | ((nibble_pairs_14 >> 8u) & 65280u));
+    const qk_u32 is_second_14 = (((index_14 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_14 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_14) & (~is_second_14)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_14) & is_second_14));
+    const qk_u32 index_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_15 = (index_15 & 0x7070707u);
+    const qk_u32 nibble_pairs_15 = (low_bits_15 | (low_bits_15 >> 4u));
+    const qk_u32 packed_15 = ((nibble_pairs_15 & 255u) | ((nibble_pairs_15 >> 8u) & 65280u));
+    const qk_u32 is_second_15 = (((index_15 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_15 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_15) & (~is_second_15)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_15) & is_second_15));
+    const qk_u32 index_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_16 = (index_16 & 0x7070707u);
+    const qk_u32 nibble_pairs_16 = (low_bits_16 | (low_bits_16 >> 4u));
+    const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
+    const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+    const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
+    const qk_u32 index_17 = (nibbles_5.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_17 = (index_17 & 0x7070707u);
+    const qk_u32 nibble_pairs_17 = (low_bits_17 | (low_bits_17 >> 4u));
+    const qk_u32 packed_17 = ((nibble_pairs_17 & 255u) | ((nibble_pairs_17 >> 8u) & 65280u));
+    const qk_u32 is_second_17 = (((index_17 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_17 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_17) & (~is_second_17)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_17) & is_second_17));
+    const qk_u32 index_18 = (nibbles_5.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_18 = (index_18 & 0x7070707u);
+    const qk_u32 nibble_pairs_18 = (low_bits_18 | (low_bits_18 >> 4u));
+    const qk_u32 packed_18 = ((nibble_pairs_18 & 255u) | ((nibble_pairs_18 >> 8u) & 65280u));
+    const qk_u32 is_second_18 = (((index_18 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_18 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_18) & (~is_second_18)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_18) & is_second_18));
+    const qk_u32 index_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_19 = (index_19 & 0x7070707u);
+    const qk_u32 nibble_pairs_19 = (low_bits_19 | (low_bits_19 >> 4u));
+    const qk_u32 packed_19 = ((nibble_pairs_19 & 255u) | ((nibble_pairs_19 >> 8u) & 65280u));
+    const qk_u32 is_second_19 = (((index_19 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_19 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_19) & (~is_second_19)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_19) & is_second_19));
+    const qk_u32 index_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_20 = (index_20 & 0x7070707u);
+    const qk_u32 nibble_pairs_20 = (low_bits_20 | (low_bits_20 >> 4u));
+    const qk_u32 packed_20 = ((nibble_pairs_20 & 255u) | ((nibble_pairs_20 >> 8u) & 65280u));
+    const qk_u32 is_second_20 = (((index_20 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_20 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_20) & (~is_second_20)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_20) & is_second_20));
+    const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
+    const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
+    const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
+    const qk_u32 index_21 = (nibbles_6.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_21 = (index_21 & 0x7070707u);
+    const qk_u32 nibble_pairs_21 = (low_bits_21 | (low_bits_21 >> 4u));
+    const qk_u32 packed_21 = ((nibble_pairs_21 & 255u) | ((nibble_pairs_21 >> 8u) & 65280u));
+    const qk_u32 is_second_21 = (((index_21 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_21 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_21) & (~is_second_21)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_21) & is_second_21));
+    const qk_u32 index_22 = (nibbles_6.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_22 = (index_22 & 0x7070707u);
+    const qk_u32 nibble_pairs_22 = (low_bits_22 | (low_bits_22 >> 4u));
+    const qk_u32 packed_22 = ((nibble_pairs_22 & 255u) | ((nibble_pairs_22 >> 8u) & 65280u));
+    const qk_u32 is_second_22 = (((index_22 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_22 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_22) & (~is_second_22)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_22) & is_second_22));
+    const qk_u32 index_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_23 = (index_23 & 0x7070707u);
+    const qk_u32 nibble_pairs_23 = (low_bits_23 | (low_bits_23 >> 4u));
+    const qk_u32 packed_23 = ((nibble_pairs_23 & 255u) | ((nibble_pairs_23 >> 8u) & 65280u));
+    const qk_u32 is_second_23 = (((index_23 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_23 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_23) & (~is_second_23)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_23) & is_second_23));
+    const qk_u32 index_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_24 = (index_24 & 0x7070707u);
+    const qk_u32 nibble_pairs_24 = (low_bits_24 | (low_bits_24 >> 4u));
+    const qk_u32 packed_24 = ((nibble_pairs_24 & 255u) | ((nibble_pairs_24 >> 8u) & 65280u));
+    const qk_u32 is_second_24 = (((index_24 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_24 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_24) & (~is_second_24)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_24) & is_second_24));
+    const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
+    const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
+    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+    const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
+    const qk_u32 index_25 = (nibbles_7.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_25 = (index_25 & 0x7070707u);
+    const qk_u32 nibble_pairs_25 = (low_bits_25 | (low_bits_25 >> 4u));
+    const qk_u32 packed_25 = ((nibble_pairs_25 & 255u) | ((nibble_pairs_25 >> 8u) & 65280u));
+    const qk_u32 is_second_25 = (((index_25 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_25 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_25) & (~is_second_25)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_25) & is_second_25));
+    const qk_u32 index_26 = (nibbles_7.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_26 = (index_26 & 0x7070707u);
+    const qk_u32 nibble_pairs_26 = (low_bits_26 | (low_bits_26 >> 4u));
+    const qk_u32 packed_26 = ((nibble_pairs_26 & 255u) | ((nibble_pairs_26 >> 8u) & 65280u));
+    const qk_u32 is_second_26 = (((index_26 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_26 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_26) & (~is_second_26)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_26) & is_second_26));
+    const qk_u32 index_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_27 = (index_27 & 0x7070707u);
+    const qk_u32 nibble_pairs_27 = (low_bits_27 | (low_bits_27 >> 4u));
+    const qk_u32 packed_27 = ((nibble_pairs_27 & 255u) | ((nibble_pairs_27 >> 8u) & 65280u));
+    const qk_u32 is_second_27 = (((index_27 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_27 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_27) & (~is_second_27)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_27) & is_second_27));
+    const qk_u32 index_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_28 = (index_28 & 0x7070707u);
+    const qk_u32 nibble_pairs_28 = (low_bits_28 | (low_bits_28 >> 4u));
+    const qk_u32 packed_28 = ((nibble_pairs_28 & 255u) | ((nibble_pairs_28 >> 8u) & 65280u));
+    const qk_u32 is_second_28 = (((index_28 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_28 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_28) & (~is_second_28)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_28) & is_second_28));
+    const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
+    const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
+    const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
+    const qk_u32 index_29 = (nibbles_8.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_29 = (index_29 & 0x7070707u);
+    const qk_u32 nibble_pairs_29 = (low_bits_29 | (low_bits_29 >> 4u));
+    const qk_u32 packed_29 = ((nibble_pairs_29 & 255u) | ((nibble_pairs_29 >> 8u) & 65280u));
+    const qk_u32 is_second_29 = (((index_29 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_29 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_29) & (~is_second_29)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_29) & is_second_29));
+    const qk_u32 index_30 = (nibbles_8.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_30 = (index_30 & 0x7070707u);
+    const qk_u32 nibble_pairs_30 = (low_bits_30 | (low_bits_30 >> 4u));
+    const qk_u32 packed_30 = ((nibble_pairs_30 & 255u) | ((nibble_pairs_30 >> 8u) & 65280u));
+    const qk_u32 is_second_30 = (((index_30 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_30 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_30) & (~is_second_30)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_30) & is_second_30));
+    const qk_u32 index_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_31 = (index_31 & 0x7070707u);
+    const qk_u32 nibble_pairs_31 = (low_bits_31 | (low_bits_31 >> 4u));
+    const qk_u32 packed_31 = ((nibble_pairs_31 & 255u) | ((nibble_pairs_31 >> 8u) & 65280u));
+    const qk_u32 is_second_31 = (((index_31 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_31 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_31) & (~is_second_31)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_31) & is_second_31));
+    const qk_u32 index_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_32 = (index_32 & 0x7070707u);
+    const qk_u32 nibble_pairs_32 = (low_bits_32 | (low_bits_32 >> 4u));
+    const qk_u32 packed_32 = ((nibble_pairs_32 & 255u) | ((nibble_pairs_32 >> 8u) & 65280u));
+    const qk_u32 is_second_32 = (((index_32 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_32 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_32) & (~is_second_32)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_32) & is_second_32));
+    const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
+    const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  const qk_u32 row_n = ((panel * 16u) + g);
+  const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+  if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+  const qk_u32 row_n_2 = ((panel * 16u) + g);
+  const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+  const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+  if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+  const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
 }
 QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_6706731a(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1116,104 +1116,1505 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_56b6b562_tile(const qk_args&
   qk_f32 acc3_1;
   qk_f32 acc3_2;
   qk_f32 acc3_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 2u);
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 4608u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 1152u)));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 2u);
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 4608u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 1152u)));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if ((in_panel & (lane_at < 128u))) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1152u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 1152u)));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if ((in_panel_2 & (lane_at < 128u))) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 2304u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2304ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 1152u)));
+  if (in_panel_3) {
+    qk_async_copy(ring + slot_at_3, w + part_at_3);
+  }
+  if (in_panel_3) {
+    qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+  }
+  if ((in_panel_3 & (lane_at < 128u))) {
+    qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1152u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 1152u)));
+    if (in_panel_4) {
+      qk_async_copy(ring + slot_at_4, w + part_at_4);
     }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+    if (in_panel_4) {
+      qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
     }
-    if ((in_panel & (lane_at < 128u))) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+    if ((in_panel_4 & (lane_at < 128u))) {
+      qk_async_copy(ring + (slot_at_4 + 1024u), w + (part_at_4 + 1024ull));
     }
     qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1152u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 1152u)));
-    if (in_panel_2) {
+    const qk_u32 base = (ring_base + (slot * 1152u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 low_bits = (index & 0x7070707u);
+    const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+    const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+    const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+    const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+    const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+    const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+    const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+    const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+    const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+    const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+    const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+    const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+    const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+    const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+    const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+    const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
+    const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+    const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+    const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+    const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+    const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+    const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+    const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+    const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+    const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+    const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+    const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+    const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+    const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+    const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+    const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+    const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
+    const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
+    const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
+    const qk_u32 packed_9 = ((nibble_pairs_9 & 255u) | ((nibble_pairs_9 >> 8u) & 65280u));
+    const qk_u32 is_second_9 = (((index_9 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_9 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_9) & (~is_second_9)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_9) & is_second_9));
+    const qk_u32 index_10 = (nibbles_3.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_10 = (index_10 & 0x7070707u);
+    const qk_u32 nibble_pairs_10 = (low_bits_10 | (low_bits_10 >> 4u));
+    const qk_u32 packed_10 = ((nibble_pairs_10 & 255u) | ((nibble_pairs_10 >> 8u) & 65280u));
+    const qk_u32 is_second_10 = (((index_10 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_10 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_10) & (~is_second_10)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_10) & is_second_10));
+    const qk_u32 index_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_11 = (index_11 & 0x7070707u);
+    const qk_u32 nibble_pairs_11 = (low_bits_11 | (low_bits_11 >> 4u));
+    const qk_u32 packed_11 = ((nibble_pairs_11 & 255u) | ((nibble_pairs_11 >> 8u) & 65280u));
+    const qk_u32 is_second_11 = (((index_11 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_11 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_11) & (~is_second_11)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_11) & is_second_11));
+    const qk_u32 index_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_12 = (index_12 & 0x7070707u);
+    const qk_u32 nibble_pairs_12 = (low_bits_12 | (low_bits_12 >> 4u));
+    const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
+    const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
+    const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
+    const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
+    const qk_u32 packed_13 = ((nibble_pairs_13 & 255u) | ((nibble_pairs_13 >> 8u) & 65280u));
+    const qk_u32 is_second_13 = (((index_13 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_13 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_13) & (~is_second_13)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_13) & is_second_13));
+    const qk_u32 index_14 = (nibbles_4.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_14 = (index_14 & 0x7070707u);
+    const qk_u32 nibble_pairs_14 = (low_bits_14 | (low_bits_14 >> 4u));
+    const qk_u32 packed_14 = ((nibble_pairs_14 & 255u) | ((nibble_pairs_14 >> 8u) & 65280u));
+    const qk_u32 is_second_14 = (((index_14 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_14 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_14) & (~is_second_14)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_14) & is_second_14));
+    const qk_u32 index_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_15 = (index_15 & 0x7070707u);
+    const qk_u32 nibble_pairs_15 = (low_bits_15 | (low_bits_15 >> 4u));
+    const qk_u32 packed_15 = ((nibble_pairs_15 & 255u) | ((nibble_pairs_15 >> 8u) & 65280u));
+    const qk_u32 is_second_15 = (((index_15 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_15 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_15) & (~is_second_15)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_15) & is_second_15));
+    const qk_u32 index_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_16 = (index_16 & 0x7070707u);
+    const qk_u32 nibble_pairs_16 = (low_bits_16 | (low_bits_16 >> 4u));
+    const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
+    const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_56b6b562(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_56b6b562_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.c7f5964b
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
+// ir sha256 83306672da169d03603225666348b876e9983e95f7549eb793234fb09ddc0b40
+QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 9216 bytes
+  char* const sums = smem + 9216;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_u32x4 next_x0_q;
+  qk_f32x4 next_x0_d;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 4u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 2304u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 576u)));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 576u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 576u)));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1152u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2304ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 576u)));
+  if (in_panel_3) {
+    qk_async_copy(ring + slot_at_3, w + part_at_3);
+  }
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x4 x0_q = next_x0_q;
+    const qk_f32x4 x0_d = next_x0_d;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 576u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 576u)));
+    if (in_panel_4) {
+      qk_async_copy(ring + slot_at_4, w + part_at_4);
+    }
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 576u));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 low_bits = (index & 0x7070707u);
+    const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+    const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+    const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+    const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+    const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+    const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+    const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+    const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+    const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+    const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+    const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+    const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+    const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+    const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+    const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+    const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
+    const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+    const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+    const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+    const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+    const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+    const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+    const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+    const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+    const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+    const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+    const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+    const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+    const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+    const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+    const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+    const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+    const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+    const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+    const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
+    const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.a1ab638e
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
+// ir sha256 27f2f237948765052e1f6ad8d0f00375ab67b1ce793fd3fb6a646fac0265da96
+QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_a1ab638e_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 18432 bytes
+  char* const sums = smem + 18432;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 2304u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2304ull));
+  const bool in_panel = (true & (group < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
+  if ((in_panel & (lane_at < 288u))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2304ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
+  if ((in_panel_2 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at + 288u), w + part_at_2);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 576u);
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2304ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 288u)));
+  if ((in_panel_3 & (lane_at < 288u))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2304ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 288u)));
+  if ((in_panel_4 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_2 + 288u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1152u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2304ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 288u)));
+  if ((in_panel_5 & (lane_at < 288u))) {
+    qk_async_copy(ring + slot_at_3, w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2304ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 288u)));
+  if ((in_panel_6 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_3 + 288u), w + part_at_6);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 576u));
+    const qk_u32 group_7 = (ahead * 2u);
+    const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 2304ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 288u)));
+    if ((in_panel_7 & (lane_at < 288u))) {
+      qk_async_copy(ring + slot_at_4, w + part_at_7);
+    }
+    const qk_u32 group_8 = ((ahead * 2u) + 1u);
+    const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 2304ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 288u)));
+    if ((in_panel_8 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_4 + 288u), w + part_at_8);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 576u));
+    const qk_u32 group_9 = (stage * 2u);
+    if ((group_9 < groups)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+      const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+      const qk_u32 low_bits = (index & 0x7070707u);
+      const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+      const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+      const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+      const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+      const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+      const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+      const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+      const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+      const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+      const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+      const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+      const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+      const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+      const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+      const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_10 = ((stage * 2u) + 1u);
+    if ((group_10 < groups)) {
+      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
+      const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+      const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+      const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+      const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+      const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+      const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+      const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+      const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+      const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+      const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+      const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+      const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+      const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+      const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+      const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+      const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+    }
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(256, 2) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_a1ab638e(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_a1ab638e_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.50348a0c
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
+// ir sha256 99c3fcb14dc6ac9ae71fafea30b635f869d35b5c743fda4688f30052a565e613
+QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 27648 bytes
+  char* const sums = smem + 27648;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_u32x2 next_x2_q;
+  qk_f32 next_x2_d0;
+  qk_f32 next_x2_d1;
+  qk_u32x2 next_x3_q;
+  qk_f32 next_x3_d0;
+  qk_f32 next_x3_d1;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 3456u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2304ull));
+  const bool in_panel = (true & (group < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
+  if ((in_panel & (lane_at < 288u))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2304ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
+  if ((in_panel_2 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at + 288u), w + part_at_2);
+  }
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2304ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 288u)));
+  if ((in_panel_3 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at + 576u), w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2304ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 288u)));
+  if ((in_panel_4 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at + 864u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1152u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2304ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 288u)));
+  if ((in_panel_5 & (lane_at < 288u))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2304ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 288u)));
+  if ((in_panel_6 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_2 + 288u), w + part_at_6);
+  }
+  const qk_u32 group_7 = 6u;
+  const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 2304ull));
+  const bool in_panel_7 = (true & (group_7 < groups));
+  const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 288u)));
+  if ((in_panel_7 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_2 + 576u), w + part_at_7);
+  }
+  const qk_u32 group_8 = 7u;
+  const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 2304ull));
+  const bool in_panel_8 = (true & (group_8 < groups));
+  const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 288u)));
+  if ((in_panel_8 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_2 + 864u), w + part_at_8);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+  const qk_u32 x_group_3 = 2u;
+  const bool x_exists_3 = (x_group_3 < groups);
+  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+  next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+  const qk_u32 x_group_4 = 3u;
+  const bool x_exists_4 = (x_group_4 < groups);
+  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+  next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_u32x2 x2_q = next_x2_q;
+    const qk_f32 x2_d0 = next_x2_d0;
+    const qk_f32 x2_d1 = next_x2_d1;
+    const qk_u32x2 x3_q = next_x3_q;
+    const qk_f32 x3_d0 = next_x3_d0;
+    const qk_f32 x3_d1 = next_x3_d1;
+    const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+    const bool x_exists_5 = (x_group_5 < groups);
+    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+    const bool x_exists_6 = (x_group_6 < groups);
+    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+    const bool x_exists_7 = (x_group_7 < groups);
+    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+    const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+    const bool x_exists_8 = (x_group_8 < groups);
+    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1152u));
+    const qk_u32 group_9 = (ahead * 4u);
+    const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 2304ull));
+    const bool in_panel_9 = (true & (group_9 < groups));
+    const qk_u64 part_at_9 = (group_at_9 + (qk_u64)((part * 288u)));
+    if ((in_panel_9 & (lane_at < 288u))) {
+      qk_async_copy(ring + slot_at_3, w + part_at_9);
+    }
+    const qk_u32 group_10 = ((ahead * 4u) + 1u);
+    const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 2304ull));
+    const bool in_panel_10 = (true & (group_10 < groups));
+    const qk_u64 part_at_10 = (group_at_10 + (qk_u64)((part * 288u)));
+    if ((in_panel_10 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_3 + 288u), w + part_at_10);
+    }
+    const qk_u32 group_11 = ((ahead * 4u) + 2u);
+    const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 2304ull));
+    const bool in_panel_11 = (true & (group_11 < groups));
+    const qk_u64 part_at_11 = (group_at_11 + (qk_u64)((part * 288u)));
+    if ((in_panel_11 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_3 + 576u), w + part_at_11);
+    }
+    const qk_u32 group_12 = ((ahead * 4u) + 3u);
+    const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 2304ull));
+    const bool in_panel_12 = (true & (group_12 < groups));
+    const qk_u64 part_at_12 = (group_at_12 + (qk_u64)((part * 288u)));
+    if ((in_panel_12 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_3 + 864u), w + part_at_12);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 1152u));
+    const qk_u32 group_13 = (stage * 4u);
+    if ((group_13 < groups)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+      const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+      const qk_u32 low_bits = (index & 0x7070707u);
+      const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+      const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+      const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+      const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+      const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+      const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+      const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+      const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+      const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+      const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+      const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+      const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+      const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+      const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+      const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_14 = ((stage * 4u) + 1u);
+    if ((group_14 < groups)) {
+      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
+      const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+      const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+      const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+      const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+      const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+      const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+      const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+      const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+      const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+      const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+      const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+      const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+      const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+      const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+      const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+      const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+    }
+    const qk_u32 group_15 = ((stage * 4u) + 2u);
+    if ((group_15 < groups)) {
+      const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
+      const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
+      const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
+      const qk_u32 packed_9 = ((nibble_pairs_9 & 255u) | ((nibble_pairs_9 >> 8u) & 65280u));
+      const qk_u32 is_second_9 = (((index_9 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_9 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_9) & (~is_second_9)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_9) & is_second_9));
+      const qk_u32 index_10 = (nibbles_3.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_10 = (index_10 & 0x7070707u);
+      const qk_u32 nibble_pairs_10 = (low_bits_10 | (low_bits_10 >> 4u));
+      const qk_u32 packed_10 = ((nibble_pairs_10 & 255u) | ((nibble_pairs_10 >> 8u) & 65280u));
+      const qk_u32 is_second_10 = (((index_10 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_10 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_10) & (~is_second_10)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_10) & is_second_10));
+      const qk_u32 index_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_11 = (index_11 & 0x7070707u);
+      const qk_u32 nibble_pairs_11 = (low_bits_11 | (low_bits_11 >> 4u));
+      const qk_u32 packed_11 = ((nibble_pairs_11 & 255u) | ((nibble_pairs_11 >> 8u) & 65280u));
+      const qk_u32 is_second_11 = (((index_11 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_11 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_11) & (~is_second_11)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_11) & is_second_11));
+      const qk_u32 index_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_12 = (index_12 & 0x7070707u);
+      const qk_u32 nibble_pairs_12 = (low_bits_12 | (low_bits_12 >> 4u));
+      const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
+      const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
+      const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+      const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
+    }
+    const qk_u32 group_16 = ((stage * 4u) + 3u);
+    if ((group_16 < groups)) {
+      const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
+      const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
+      const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
+      const qk_u32 packed_13 = ((nibble_pairs_13 & 255u) | ((nibble_pairs_13 >> 8u) & 65280u));
+      const qk_u32 is_second_13 = (((index_13 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_13 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_13) & (~is_second_13)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_13) & is_second_13));
+      const qk_u32 index_14 = (nibbles_4.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_14 = (index_14 & 0x7070707u);
+      const qk_u32 nibble_pairs_14 = (low_bits_14 | (low_bits_14 >> 4u));
+      const qk_u32 packed_14 = ((nibble_pairs_14 & 255u) | ((nibble_pairs_14 >> 8u) & 65280u));
+      const qk_u32 is_second_14 = (((index_14 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_14 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_14) & (~is_second_14)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_14) & is_second_14));
+      const qk_u32 index_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_15 = (index_15 & 0x7070707u);
+      const qk_u32 nibble_pairs_15 = (low_bits_15 | (low_bits_15 >> 4u));
+      const qk_u32 packed_15 = ((nibble_pairs_15 & 255u) | ((nibble_pairs_15 >> 8u) & 65280u));
+      const qk_u32 is_second_15 = (((index_15 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_15 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_15) & (~is_second_15)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_15) & is_second_15));
+      const qk_u32 index_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_16 = (index_16 & 0x7070707u);
+      const qk_u32 nibble_pairs_16 = (low_bits_16 | (low_bits_16 >> 4u));
+      const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
+      const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
+      const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+      const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
+    }
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(256, 2) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.813a2b31
+// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
+// ir sha256 a790d246a69507f3ec147751dde8cce4abad6f3e64e04d7a17b63495f3077ba9
+QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_813a2b31_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 4608 bytes
+  char* const sums = smem + 4608;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 576u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u32 first_block = part;
+  const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 1u) : 0u) * 288u);
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
+  if ((in_panel & (lane_at < limit))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (((x_group * 8u) + part) < blocks);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    qk_async_wait<0>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 1u);
+    const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 288u));
+    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
+    const bool in_panel_2 = (true & (ahead < groups));
+    const qk_u32 first_block_2 = ((ahead * 8u) + part);
+    const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 1u) : 0u) * 288u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
+    if ((in_panel_2 & (lane_at < limit_2))) {
       qk_async_copy(ring + slot_at_2, w + part_at_2);
     }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if ((in_panel_2 & (lane_at < 128u))) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
     qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 2304u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2304ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 1152u)));
-    if (in_panel_3) {
+    const qk_u32 base = (ring_base + (slot * 288u));
+    if ((((stage * 8u) + 8u) <= blocks)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+      const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
+      const qk_u32 low_bits = (index & 0x7070707u);
+      const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
+      const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
+      const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
+      const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
+      const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
+      const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
+      const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
+      const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
+      const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
+      const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
+      const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
+      const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
+      const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
+      const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
+      const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+      const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+    } else {
+      if ((((stage * 8u) + part) < blocks)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
+        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
+        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
+        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
+        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
+        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
+        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
+        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
+        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
+        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
+        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
+        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
+        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
+        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
+        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
+        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d1), acc0_3);
+      }
+    }
+    slot = ((slot == 1u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(256, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_813a2b31(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_813a2b31_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.3332f0b3
+// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
+// ir sha256 777f6913a82c58f3a8da17d3bca57a491073d4c2c902e0be18016b794b2f37a4
+QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_3332f0b3_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  char* const y = (char*)args.buffer[3];
+  char* const ring = smem + 0;  // 27648 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_f32 acc2_0;
+  qk_f32 acc2_1;
+  qk_f32 acc2_2;
+  qk_f32 acc2_3;
+  qk_f32 acc3_0;
+  qk_f32 acc3_1;
+  qk_f32 acc3_2;
+  qk_f32 acc3_3;
+  qk_f32 acc4_0;
+  qk_f32 acc4_1;
+  qk_f32 acc4_2;
+  qk_f32 acc4_3;
+  qk_f32 acc5_0;
+  qk_f32 acc5_1;
+  qk_f32 acc5_2;
+  qk_f32 acc5_3;
+  qk_f32 acc6_0;
+  qk_f32 acc6_1;
+  qk_f32 acc6_2;
+  qk_f32 acc6_3;
+  qk_f32 acc7_0;
+  qk_f32 acc7_1;
+  qk_f32 acc7_2;
+  qk_f32 acc7_3;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 6912u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u32 first_block = 0u;
+  const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 8u) : 0u) * 288u);
+  const qk_u64 part_at = (group_at + (qk_u64)(0u));
+  if ((in_panel & (lane_at < limit))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if ((in_panel & ((lane_at + 512u) < limit))) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if ((in_panel & ((lane_at + 1024u) < limit))) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  if ((in_panel & ((lane_at + 1536u) < limit))) {
+    qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
+  }
+  if ((in_panel & ((lane_at + 2048u) < limit))) {
+    qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2304u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u32 first_block_2 = 8u;
+  const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 8u) : 0u) * 288u);
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
+  if ((in_panel_2 & (lane_at < limit_2))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if ((in_panel_2 & ((lane_at + 1024u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if ((in_panel_2 & ((lane_at + 1536u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if ((in_panel_2 & ((lane_at + 2048u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+  acc4_0 = 0x0p+0f;
+  acc4_1 = 0x0p+0f;
+  acc4_2 = 0x0p+0f;
+  acc4_3 = 0x0p+0f;
+  acc5_0 = 0x0p+0f;
+  acc5_1 = 0x0p+0f;
+  acc5_2 = 0x0p+0f;
+  acc5_3 = 0x0p+0f;
+  acc6_0 = 0x0p+0f;
+  acc6_1 = 0x0p+0f;
+  acc6_2 = 0x0p+0f;
+  acc6_3 = 0x0p+0f;
+  acc7_0 = 0x0p+0f;
+  acc7_1 = 0x0p+0f;
+  acc7_2 = 0x0p+0f;
+  acc7_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2304u));
+    const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
+    const bool in_panel_3 = (true & (ahead < groups));
+    const qk_u32 first_block_3 = (ahead * 8u);
+    const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 8u) : 0u) * 288u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
+    if ((in_panel_3 & (lane_at < limit_3))) {
       qk_async_copy(ring + slot_at_3, w + part_at_3);
     }
-    if (in_panel_3) {
+    if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
       qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
     }
-    if ((in_panel_3 & (lane_at < 128u))) {
+    if ((in_panel_3 & ((lane_at + 1024u) < limit_3))) {
       qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
     }
+    if ((in_panel_3 & ((lane_at + 1536u) < limit_3))) {
+      qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
+    }
+    if ((in_panel_3 & ((lane_at + 2048u) < limit_3))) {
+      qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
+    }
     qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    acc2_0 = 0x0p+0f;
-    acc2_1 = 0x0p+0f;
-    acc2_2 = 0x0p+0f;
-    acc2_3 = 0x0p+0f;
-    acc3_0 = 0x0p+0f;
-    acc3_1 = 0x0p+0f;
-    acc3_2 = 0x0p+0f;
-    acc3_3 = 0x0p+0f;
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1152u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 1152u)));
-      if (in_panel_4) {
-        qk_async_copy(ring + slot_at_4, w + part_at_4);
-      }
-      if (in_panel_4) {
-        qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
-      }
-      if ((in_panel_4 & (lane_at < 128u))) {
-        qk_async_copy(ring + (slot_at_4 + 1024u), w + (part_at_4 + 1024ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 1152u));
+    const qk_u32 base = (ring_base + (slot * 2304u));
+    if ((((stage * 8u) + 8u) <= blocks)) {
       const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
@@ -1350,50 +2751,461 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_56b6b562_tile(const qk_args&
       acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+      const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
+      const qk_u32 index_17 = (nibbles_5.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_17 = (index_17 & 0x7070707u);
+      const qk_u32 nibble_pairs_17 = (low_bits_17 | (low_bits_17 >> 4u));
+      const qk_u32 packed_17 = ((nibble_pairs_17 & 255u) | ((nibble_pairs_17 >> 8u) & 65280u));
+      const qk_u32 is_second_17 = (((index_17 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_17 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_17) & (~is_second_17)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_17) & is_second_17));
+      const qk_u32 index_18 = (nibbles_5.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_18 = (index_18 & 0x7070707u);
+      const qk_u32 nibble_pairs_18 = (low_bits_18 | (low_bits_18 >> 4u));
+      const qk_u32 packed_18 = ((nibble_pairs_18 & 255u) | ((nibble_pairs_18 >> 8u) & 65280u));
+      const qk_u32 is_second_18 = (((index_18 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_18 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_18) & (~is_second_18)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_18) & is_second_18));
+      const qk_u32 index_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_19 = (index_19 & 0x7070707u);
+      const qk_u32 nibble_pairs_19 = (low_bits_19 | (low_bits_19 >> 4u));
+      const qk_u32 packed_19 = ((nibble_pairs_19 & 255u) | ((nibble_pairs_19 >> 8u) & 65280u));
+      const qk_u32 is_second_19 = (((index_19 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_19 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_19) & (~is_second_19)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_19) & is_second_19));
+      const qk_u32 index_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_20 = (index_20 & 0x7070707u);
+      const qk_u32 nibble_pairs_20 = (low_bits_20 | (low_bits_20 >> 4u));
+      const qk_u32 packed_20 = ((nibble_pairs_20 & 255u) | ((nibble_pairs_20 >> 8u) & 65280u));
+      const qk_u32 is_second_20 = (((index_20 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_20 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_20) & (~is_second_20)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_20) & is_second_20));
+      const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
+      const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
+      acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
+      const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
+      const qk_u32 index_21 = (nibbles_6.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_21 = (index_21 & 0x7070707u);
+      const qk_u32 nibble_pairs_21 = (low_bits_21 | (low_bits_21 >> 4u));
+      const qk_u32 packed_21 = ((nibble_pairs_21 & 255u) | ((nibble_pairs_21 >> 8u) & 65280u));
+      const qk_u32 is_second_21 = (((index_21 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_21 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_21) & (~is_second_21)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_21) & is_second_21));
+      const qk_u32 index_22 = (nibbles_6.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_22 = (index_22 & 0x7070707u);
+      const qk_u32 nibble_pairs_22 = (low_bits_22 | (low_bits_22 >> 4u));
+      const qk_u32 packed_22 = ((nibble_pairs_22 & 255u) | ((nibble_pairs_22 >> 8u) & 65280u));
+      const qk_u32 is_second_22 = (((index_22 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_22 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_22) & (~is_second_22)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_22) & is_second_22));
+      const qk_u32 index_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_23 = (index_23 & 0x7070707u);
+      const qk_u32 nibble_pairs_23 = (low_bits_23 | (low_bits_23 >> 4u));
+      const qk_u32 packed_23 = ((nibble_pairs_23 & 255u) | ((nibble_pairs_23 >> 8u) & 65280u));
+      const qk_u32 is_second_23 = (((index_23 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_23 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_23) & (~is_second_23)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_23) & is_second_23));
+      const qk_u32 index_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_24 = (index_24 & 0x7070707u);
+      const qk_u32 nibble_pairs_24 = (low_bits_24 | (low_bits_24 >> 4u));
+      const qk_u32 packed_24 = ((nibble_pairs_24 & 255u) | ((nibble_pairs_24 >> 8u) & 65280u));
+      const qk_u32 is_second_24 = (((index_24 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_24 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_24) & (~is_second_24)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_24) & is_second_24));
+      const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
+      const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
+      acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
+      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+      const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
+      const qk_u32 index_25 = (nibbles_7.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_25 = (index_25 & 0x7070707u);
+      const qk_u32 nibble_pairs_25 = (low_bits_25 | (low_bits_25 >> 4u));
+      const qk_u32 packed_25 = ((nibble_pairs_25 & 255u) | ((nibble_pairs_25 >> 8u) & 65280u));
+      const qk_u32 is_second_25 = (((index_25 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_25 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_25) & (~is_second_25)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_25) & is_second_25));
+      const qk_u32 index_26 = (nibbles_7.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_26 = (index_26 & 0x7070707u);
+      const qk_u32 nibble_pairs_26 = (low_bits_26 | (low_bits_26 >> 4u));
+      const qk_u32 packed_26 = ((nibble_pairs_26 & 255u) | ((nibble_pairs_26 >> 8u) & 65280u));
+      const qk_u32 is_second_26 = (((index_26 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_26 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_26) & (~is_second_26)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_26) & is_second_26));
+      const qk_u32 index_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_27 = (index_27 & 0x7070707u);
+      const qk_u32 nibble_pairs_27 = (low_bits_27 | (low_bits_27 >> 4u));
+      const qk_u32 packed_27 = ((nibble_pairs_27 & 255u) | ((nibble_pairs_27 >> 8u) & 65280u));
+      const qk_u32 is_second_27 = (((index_27 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_27 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_27) & (~is_second_27)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_27) & is_second_27));
+      const qk_u32 index_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_28 = (index_28 & 0x7070707u);
+      const qk_u32 nibble_pairs_28 = (low_bits_28 | (low_bits_28 >> 4u));
+      const qk_u32 packed_28 = ((nibble_pairs_28 & 255u) | ((nibble_pairs_28 >> 8u) & 65280u));
+      const qk_u32 is_second_28 = (((index_28 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_28 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_28) & (~is_second_28)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_28) & is_second_28));
+      const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
+      const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
+      acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
+      const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
+      const qk_u32 index_29 = (nibbles_8.x & 0xf0f0f0fu);
+      const qk_u32 low_bits_29 = (index_29 & 0x7070707u);
+      const qk_u32 nibble_pairs_29 = (low_bits_29 | (low_bits_29 >> 4u));
+      const qk_u32 packed_29 = ((nibble_pairs_29 & 255u) | ((nibble_pairs_29 >> 8u) & 65280u));
+      const qk_u32 is_second_29 = (((index_29 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_29 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_29) & (~is_second_29)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_29) & is_second_29));
+      const qk_u32 index_30 = (nibbles_8.y & 0xf0f0f0fu);
+      const qk_u32 low_bits_30 = (index_30 & 0x7070707u);
+      const qk_u32 nibble_pairs_30 = (low_bits_30 | (low_bits_30 >> 4u));
+      const qk_u32 packed_30 = ((nibble_pairs_30 & 255u) | ((nibble_pairs_30 >> 8u) & 65280u));
+      const qk_u32 is_second_30 = (((index_30 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_30 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_30) & (~is_second_30)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_30) & is_second_30));
+      const qk_u32 index_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_31 = (index_31 & 0x7070707u);
+      const qk_u32 nibble_pairs_31 = (low_bits_31 | (low_bits_31 >> 4u));
+      const qk_u32 packed_31 = ((nibble_pairs_31 & 255u) | ((nibble_pairs_31 >> 8u) & 65280u));
+      const qk_u32 is_second_31 = (((index_31 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_31 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_31) & (~is_second_31)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_31) & is_second_31));
+      const qk_u32 index_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 low_bits_32 = (index_32 & 0x7070707u);
+      const qk_u32 nibble_pairs_32 = (low_bits_32 | (low_bits_32 >> 4u));
+      const qk_u32 packed_32 = ((nibble_pairs_32 & 255u) | ((nibble_pairs_32 >> 8u) & 65280u));
+      const qk_u32 is_second_32 = (((index_32 >> 3u) & 0x1010101u) * 255u);
+      const qk_u32 looked_up_32 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_32) & (~is_second_32)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_32) & is_second_32));
+      const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
+      const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
+      const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
+      acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
+    } else {
+      const qk_u32x4 x0_q_2 = (has_row & ((stage * 8u) < blocks)) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull))) : qk_f32x4{};
+      if (((stage * 8u) < blocks)) {
+        const qk_u32x2 nibbles_9 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+        const qk_u32 index_33 = (nibbles_9.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_33 = (index_33 & 0x7070707u);
+        const qk_u32 nibble_pairs_33 = (low_bits_33 | (low_bits_33 >> 4u));
+        const qk_u32 packed_33 = ((nibble_pairs_33 & 255u) | ((nibble_pairs_33 >> 8u) & 65280u));
+        const qk_u32 is_second_33 = (((index_33 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_33 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_33) & (~is_second_33)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_33) & is_second_33));
+        const qk_u32 index_34 = (nibbles_9.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_34 = (index_34 & 0x7070707u);
+        const qk_u32 nibble_pairs_34 = (low_bits_34 | (low_bits_34 >> 4u));
+        const qk_u32 packed_34 = ((nibble_pairs_34 & 255u) | ((nibble_pairs_34 >> 8u) & 65280u));
+        const qk_u32 is_second_34 = (((index_34 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_34 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_34) & (~is_second_34)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_34) & is_second_34));
+        const qk_u32 index_35 = ((nibbles_9.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_35 = (index_35 & 0x7070707u);
+        const qk_u32 nibble_pairs_35 = (low_bits_35 | (low_bits_35 >> 4u));
+        const qk_u32 packed_35 = ((nibble_pairs_35 & 255u) | ((nibble_pairs_35 >> 8u) & 65280u));
+        const qk_u32 is_second_35 = (((index_35 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_35 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_35) & (~is_second_35)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_35) & is_second_35));
+        const qk_u32 index_36 = ((nibbles_9.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_36 = (index_36 & 0x7070707u);
+        const qk_u32 nibble_pairs_36 = (low_bits_36 | (low_bits_36 >> 4u));
+        const qk_u32 packed_36 = ((nibble_pairs_36 & 255u) | ((nibble_pairs_36 >> 8u) & 65280u));
+        const qk_u32 is_second_36 = (((index_36 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_36 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_36) & (~is_second_36)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_36) & is_second_36));
+        const qk_u32 d_bits_9 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+        const qk_i32x4 c_9 = qk_mma_s8s8_k32(qk_u32x4{looked_up_33, looked_up_34, looked_up_35, looked_up_36}, qk_u32x2{x0_q_2.x, x0_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_9 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_9)));
+        const qk_f32 d1_9 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_9 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_9.x)) - 0x1.8p+23f), (d0_9 * x0_d_2.x), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_9.y)) - 0x1.8p+23f), (d0_9 * x0_d_2.z), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_9.z)) - 0x1.8p+23f), (d1_9 * x0_d_2.x), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_9.w)) - 0x1.8p+23f), (d1_9 * x0_d_2.z), acc0_3);
+      }
+      if ((((stage * 8u) + 1u) < blocks)) {
+        const qk_u32x2 nibbles_10 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
+        const qk_u32 index_37 = (nibbles_10.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_37 = (index_37 & 0x7070707u);
+        const qk_u32 nibble_pairs_37 = (low_bits_37 | (low_bits_37 >> 4u));
+        const qk_u32 packed_37 = ((nibble_pairs_37 & 255u) | ((nibble_pairs_37 >> 8u) & 65280u));
+        const qk_u32 is_second_37 = (((index_37 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_37 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_37) & (~is_second_37)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_37) & is_second_37));
+        const qk_u32 index_38 = (nibbles_10.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_38 = (index_38 & 0x7070707u);
+        const qk_u32 nibble_pairs_38 = (low_bits_38 | (low_bits_38 >> 4u));
+        const qk_u32 packed_38 = ((nibble_pairs_38 & 255u) | ((nibble_pairs_38 >> 8u) & 65280u));
+        const qk_u32 is_second_38 = (((index_38 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_38 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_38) & (~is_second_38)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_38) & is_second_38));
+        const qk_u32 index_39 = ((nibbles_10.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_39 = (index_39 & 0x7070707u);
+        const qk_u32 nibble_pairs_39 = (low_bits_39 | (low_bits_39 >> 4u));
+        const qk_u32 packed_39 = ((nibble_pairs_39 & 255u) | ((nibble_pairs_39 >> 8u) & 65280u));
+        const qk_u32 is_second_39 = (((index_39 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_39 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_39) & (~is_second_39)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_39) & is_second_39));
+        const qk_u32 index_40 = ((nibbles_10.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_40 = (index_40 & 0x7070707u);
+        const qk_u32 nibble_pairs_40 = (low_bits_40 | (low_bits_40 >> 4u));
+        const qk_u32 packed_40 = ((nibble_pairs_40 & 255u) | ((nibble_pairs_40 >> 8u) & 65280u));
+        const qk_u32 is_second_40 = (((index_40 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_40 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_40) & (~is_second_40)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_40) & is_second_40));
+        const qk_u32 d_bits_10 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_10 = qk_mma_s8s8_k32(qk_u32x4{looked_up_37, looked_up_38, looked_up_39, looked_up_40}, qk_u32x2{x0_q_2.z, x0_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_10 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_10)));
+        const qk_f32 d1_10 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_10 >> 16u))));
+        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_10.x)) - 0x1.8p+23f), (d0_10 * x0_d_2.y), acc1_0);
+        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_10.y)) - 0x1.8p+23f), (d0_10 * x0_d_2.w), acc1_1);
+        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_10.z)) - 0x1.8p+23f), (d1_10 * x0_d_2.y), acc1_2);
+        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_10.w)) - 0x1.8p+23f), (d1_10 * x0_d_2.w), acc1_3);
+      }
+      const qk_u32x4 x1_q_2 = (has_row & (((stage * 8u) + 2u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull)) : qk_f32x4{};
+      if ((((stage * 8u) + 2u) < blocks)) {
+        const qk_u32x2 nibbles_11 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
+        const qk_u32 index_41 = (nibbles_11.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_41 = (index_41 & 0x7070707u);
+        const qk_u32 nibble_pairs_41 = (low_bits_41 | (low_bits_41 >> 4u));
+        const qk_u32 packed_41 = ((nibble_pairs_41 & 255u) | ((nibble_pairs_41 >> 8u) & 65280u));
+        const qk_u32 is_second_41 = (((index_41 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_41 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_41) & (~is_second_41)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_41) & is_second_41));
+        const qk_u32 index_42 = (nibbles_11.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_42 = (index_42 & 0x7070707u);
+        const qk_u32 nibble_pairs_42 = (low_bits_42 | (low_bits_42 >> 4u));
+        const qk_u32 packed_42 = ((nibble_pairs_42 & 255u) | ((nibble_pairs_42 >> 8u) & 65280u));
+        const qk_u32 is_second_42 = (((index_42 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_42 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_42) & (~is_second_42)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_42) & is_second_42));
+        const qk_u32 index_43 = ((nibbles_11.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_43 = (index_43 & 0x7070707u);
+        const qk_u32 nibble_pairs_43 = (low_bits_43 | (low_bits_43 >> 4u));
+        const qk_u32 packed_43 = ((nibble_pairs_43 & 255u) | ((nibble_pairs_43 >> 8u) & 65280u));
+        const qk_u32 is_second_43 = (((index_43 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_43 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_43) & (~is_second_43)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_43) & is_second_43));
+        const qk_u32 index_44 = ((nibbles_11.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_44 = (index_44 & 0x7070707u);
+        const qk_u32 nibble_pairs_44 = (low_bits_44 | (low_bits_44 >> 4u));
+        const qk_u32 packed_44 = ((nibble_pairs_44 & 255u) | ((nibble_pairs_44 >> 8u) & 65280u));
+        const qk_u32 is_second_44 = (((index_44 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_44 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_44) & (~is_second_44)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_44) & is_second_44));
+        const qk_u32 d_bits_11 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_11 = qk_mma_s8s8_k32(qk_u32x4{looked_up_41, looked_up_42, looked_up_43, looked_up_44}, qk_u32x2{x1_q_2.x, x1_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_11 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_11)));
+        const qk_f32 d1_11 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_11 >> 16u))));
+        acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_11.x)) - 0x1.8p+23f), (d0_11 * x1_d_2.x), acc2_0);
+        acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_11.y)) - 0x1.8p+23f), (d0_11 * x1_d_2.z), acc2_1);
+        acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_11.z)) - 0x1.8p+23f), (d1_11 * x1_d_2.x), acc2_2);
+        acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_11.w)) - 0x1.8p+23f), (d1_11 * x1_d_2.z), acc2_3);
+      }
+      if ((((stage * 8u) + 3u) < blocks)) {
+        const qk_u32x2 nibbles_12 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
+        const qk_u32 index_45 = (nibbles_12.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_45 = (index_45 & 0x7070707u);
+        const qk_u32 nibble_pairs_45 = (low_bits_45 | (low_bits_45 >> 4u));
+        const qk_u32 packed_45 = ((nibble_pairs_45 & 255u) | ((nibble_pairs_45 >> 8u) & 65280u));
+        const qk_u32 is_second_45 = (((index_45 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_45 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_45) & (~is_second_45)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_45) & is_second_45));
+        const qk_u32 index_46 = (nibbles_12.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_46 = (index_46 & 0x7070707u);
+        const qk_u32 nibble_pairs_46 = (low_bits_46 | (low_bits_46 >> 4u));
+        const qk_u32 packed_46 = ((nibble_pairs_46 & 255u) | ((nibble_pairs_46 >> 8u) & 65280u));
+        const qk_u32 is_second_46 = (((index_46 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_46 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_46) & (~is_second_46)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_46) & is_second_46));
+        const qk_u32 index_47 = ((nibbles_12.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_47 = (index_47 & 0x7070707u);
+        const qk_u32 nibble_pairs_47 = (low_bits_47 | (low_bits_47 >> 4u));
+        const qk_u32 packed_47 = ((nibble_pairs_47 & 255u) | ((nibble_pairs_47 >> 8u) & 65280u));
+        const qk_u32 is_second_47 = (((index_47 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_47 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_47) & (~is_second_47)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_47) & is_second_47));
+        const qk_u32 index_48 = ((nibbles_12.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_48 = (index_48 & 0x7070707u);
+        const qk_u32 nibble_pairs_48 = (low_bits_48 | (low_bits_48 >> 4u));
+        const qk_u32 packed_48 = ((nibble_pairs_48 & 255u) | ((nibble_pairs_48 >> 8u) & 65280u));
+        const qk_u32 is_second_48 = (((index_48 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_48 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_48) & (~is_second_48)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_48) & is_second_48));
+        const qk_u32 d_bits_12 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_12 = qk_mma_s8s8_k32(qk_u32x4{looked_up_45, looked_up_46, looked_up_47, looked_up_48}, qk_u32x2{x1_q_2.z, x1_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_12 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_12)));
+        const qk_f32 d1_12 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_12 >> 16u))));
+        acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_12.x)) - 0x1.8p+23f), (d0_12 * x1_d_2.y), acc3_0);
+        acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_12.y)) - 0x1.8p+23f), (d0_12 * x1_d_2.w), acc3_1);
+        acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_12.z)) - 0x1.8p+23f), (d1_12 * x1_d_2.y), acc3_2);
+        acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_12.w)) - 0x1.8p+23f), (d1_12 * x1_d_2.w), acc3_3);
+      }
+      const qk_u32x4 x2_q_2 = (has_row & (((stage * 8u) + 4u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull)) : qk_f32x4{};
+      if ((((stage * 8u) + 4u) < blocks)) {
+        const qk_u32x2 nibbles_13 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
+        const qk_u32 index_49 = (nibbles_13.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_49 = (index_49 & 0x7070707u);
+        const qk_u32 nibble_pairs_49 = (low_bits_49 | (low_bits_49 >> 4u));
+        const qk_u32 packed_49 = ((nibble_pairs_49 & 255u) | ((nibble_pairs_49 >> 8u) & 65280u));
+        const qk_u32 is_second_49 = (((index_49 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_49 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_49) & (~is_second_49)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_49) & is_second_49));
+        const qk_u32 index_50 = (nibbles_13.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_50 = (index_50 & 0x7070707u);
+        const qk_u32 nibble_pairs_50 = (low_bits_50 | (low_bits_50 >> 4u));
+        const qk_u32 packed_50 = ((nibble_pairs_50 & 255u) | ((nibble_pairs_50 >> 8u) & 65280u));
+        const qk_u32 is_second_50 = (((index_50 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_50 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_50) & (~is_second_50)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_50) & is_second_50));
+        const qk_u32 index_51 = ((nibbles_13.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_51 = (index_51 & 0x7070707u);
+        const qk_u32 nibble_pairs_51 = (low_bits_51 | (low_bits_51 >> 4u));
+        const qk_u32 packed_51 = ((nibble_pairs_51 & 255u) | ((nibble_pairs_51 >> 8u) & 65280u));
+        const qk_u32 is_second_51 = (((index_51 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_51 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_51) & (~is_second_51)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_51) & is_second_51));
+        const qk_u32 index_52 = ((nibbles_13.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_52 = (index_52 & 0x7070707u);
+        const qk_u32 nibble_pairs_52 = (low_bits_52 | (low_bits_52 >> 4u));
+        const qk_u32 packed_52 = ((nibble_pairs_52 & 255u) | ((nibble_pairs_52 >> 8u) & 65280u));
+        const qk_u32 is_second_52 = (((index_52 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_52 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_52) & (~is_second_52)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_52) & is_second_52));
+        const qk_u32 d_bits_13 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_13 = qk_mma_s8s8_k32(qk_u32x4{looked_up_49, looked_up_50, looked_up_51, looked_up_52}, qk_u32x2{x2_q_2.x, x2_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_13 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_13)));
+        const qk_f32 d1_13 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_13 >> 16u))));
+        acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_13.x)) - 0x1.8p+23f), (d0_13 * x2_d_2.x), acc4_0);
+        acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_13.y)) - 0x1.8p+23f), (d0_13 * x2_d_2.z), acc4_1);
+        acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_13.z)) - 0x1.8p+23f), (d1_13 * x2_d_2.x), acc4_2);
+        acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_13.w)) - 0x1.8p+23f), (d1_13 * x2_d_2.z), acc4_3);
+      }
+      if ((((stage * 8u) + 5u) < blocks)) {
+        const qk_u32x2 nibbles_14 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
+        const qk_u32 index_53 = (nibbles_14.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_53 = (index_53 & 0x7070707u);
+        const qk_u32 nibble_pairs_53 = (low_bits_53 | (low_bits_53 >> 4u));
+        const qk_u32 packed_53 = ((nibble_pairs_53 & 255u) | ((nibble_pairs_53 >> 8u) & 65280u));
+        const qk_u32 is_second_53 = (((index_53 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_53 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_53) & (~is_second_53)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_53) & is_second_53));
+        const qk_u32 index_54 = (nibbles_14.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_54 = (index_54 & 0x7070707u);
+        const qk_u32 nibble_pairs_54 = (low_bits_54 | (low_bits_54 >> 4u));
+        const qk_u32 packed_54 = ((nibble_pairs_54 & 255u) | ((nibble_pairs_54 >> 8u) & 65280u));
+        const qk_u32 is_second_54 = (((index_54 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_54 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_54) & (~is_second_54)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_54) & is_second_54));
+        const qk_u32 index_55 = ((nibbles_14.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_55 = (index_55 & 0x7070707u);
+        const qk_u32 nibble_pairs_55 = (low_bits_55 | (low_bits_55 >> 4u));
+        const qk_u32 packed_55 = ((nibble_pairs_55 & 255u) | ((nibble_pairs_55 >> 8u) & 65280u));
+        const qk_u32 is_second_55 = (((index_55 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_55 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_55) & (~is_second_55)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_55) & is_second_55));
+        const qk_u32 index_56 = ((nibbles_14.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_56 = (index_56 & 0x7070707u);
+        const qk_u32 nibble_pairs_56 = (low_bits_56 | (low_bits_56 >> 4u));
+        const qk_u32 packed_56 = ((nibble_pairs_56 & 255u) | ((nibble_pairs_56 >> 8u) & 65280u));
+        const qk_u32 is_second_56 = (((index_56 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_56 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_56) & (~is_second_56)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_56) & is_second_56));
+        const qk_u32 d_bits_14 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_14 = qk_mma_s8s8_k32(qk_u32x4{looked_up_53, looked_up_54, looked_up_55, looked_up_56}, qk_u32x2{x2_q_2.z, x2_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_14 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_14)));
+        const qk_f32 d1_14 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_14 >> 16u))));
+        acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_14.x)) - 0x1.8p+23f), (d0_14 * x2_d_2.y), acc5_0);
+        acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_14.y)) - 0x1.8p+23f), (d0_14 * x2_d_2.w), acc5_1);
+        acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_14.z)) - 0x1.8p+23f), (d1_14 * x2_d_2.y), acc5_2);
+        acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_14.w)) - 0x1.8p+23f), (d1_14 * x2_d_2.w), acc5_3);
+      }
+      const qk_u32x4 x3_q_2 = (has_row & (((stage * 8u) + 6u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull)) : qk_f32x4{};
+      if ((((stage * 8u) + 6u) < blocks)) {
+        const qk_u32x2 nibbles_15 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
+        const qk_u32 index_57 = (nibbles_15.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_57 = (index_57 & 0x7070707u);
+        const qk_u32 nibble_pairs_57 = (low_bits_57 | (low_bits_57 >> 4u));
+        const qk_u32 packed_57 = ((nibble_pairs_57 & 255u) | ((nibble_pairs_57 >> 8u) & 65280u));
+        const qk_u32 is_second_57 = (((index_57 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_57 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_57) & (~is_second_57)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_57) & is_second_57));
+        const qk_u32 index_58 = (nibbles_15.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_58 = (index_58 & 0x7070707u);
+        const qk_u32 nibble_pairs_58 = (low_bits_58 | (low_bits_58 >> 4u));
+        const qk_u32 packed_58 = ((nibble_pairs_58 & 255u) | ((nibble_pairs_58 >> 8u) & 65280u));
+        const qk_u32 is_second_58 = (((index_58 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_58 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_58) & (~is_second_58)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_58) & is_second_58));
+        const qk_u32 index_59 = ((nibbles_15.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_59 = (index_59 & 0x7070707u);
+        const qk_u32 nibble_pairs_59 = (low_bits_59 | (low_bits_59 >> 4u));
+        const qk_u32 packed_59 = ((nibble_pairs_59 & 255u) | ((nibble_pairs_59 >> 8u) & 65280u));
+        const qk_u32 is_second_59 = (((index_59 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_59 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_59) & (~is_second_59)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_59) & is_second_59));
+        const qk_u32 index_60 = ((nibbles_15.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_60 = (index_60 & 0x7070707u);
+        const qk_u32 nibble_pairs_60 = (low_bits_60 | (low_bits_60 >> 4u));
+        const qk_u32 packed_60 = ((nibble_pairs_60 & 255u) | ((nibble_pairs_60 >> 8u) & 65280u));
+        const qk_u32 is_second_60 = (((index_60 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_60 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_60) & (~is_second_60)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_60) & is_second_60));
+        const qk_u32 d_bits_15 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_15 = qk_mma_s8s8_k32(qk_u32x4{looked_up_57, looked_up_58, looked_up_59, looked_up_60}, qk_u32x2{x3_q_2.x, x3_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_15 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_15)));
+        const qk_f32 d1_15 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_15 >> 16u))));
+        acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_15.x)) - 0x1.8p+23f), (d0_15 * x3_d_2.x), acc6_0);
+        acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_15.y)) - 0x1.8p+23f), (d0_15 * x3_d_2.z), acc6_1);
+        acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_15.z)) - 0x1.8p+23f), (d1_15 * x3_d_2.x), acc6_2);
+        acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_15.w)) - 0x1.8p+23f), (d1_15 * x3_d_2.z), acc6_3);
+      }
+      if ((((stage * 8u) + 7u) < blocks)) {
+        const qk_u32x2 nibbles_16 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
+        const qk_u32 index_61 = (nibbles_16.x & 0xf0f0f0fu);
+        const qk_u32 low_bits_61 = (index_61 & 0x7070707u);
+        const qk_u32 nibble_pairs_61 = (low_bits_61 | (low_bits_61 >> 4u));
+        const qk_u32 packed_61 = ((nibble_pairs_61 & 255u) | ((nibble_pairs_61 >> 8u) & 65280u));
+        const qk_u32 is_second_61 = (((index_61 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_61 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_61) & (~is_second_61)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_61) & is_second_61));
+        const qk_u32 index_62 = (nibbles_16.y & 0xf0f0f0fu);
+        const qk_u32 low_bits_62 = (index_62 & 0x7070707u);
+        const qk_u32 nibble_pairs_62 = (low_bits_62 | (low_bits_62 >> 4u));
+        const qk_u32 packed_62 = ((nibble_pairs_62 & 255u) | ((nibble_pairs_62 >> 8u) & 65280u));
+        const qk_u32 is_second_62 = (((index_62 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_62 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_62) & (~is_second_62)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_62) & is_second_62));
+        const qk_u32 index_63 = ((nibbles_16.x >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_63 = (index_63 & 0x7070707u);
+        const qk_u32 nibble_pairs_63 = (low_bits_63 | (low_bits_63 >> 4u));
+        const qk_u32 packed_63 = ((nibble_pairs_63 & 255u) | ((nibble_pairs_63 >> 8u) & 65280u));
+        const qk_u32 is_second_63 = (((index_63 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_63 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_63) & (~is_second_63)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_63) & is_second_63));
+        const qk_u32 index_64 = ((nibbles_16.y >> 4u) & 0xf0f0f0fu);
+        const qk_u32 low_bits_64 = (index_64 & 0x7070707u);
+        const qk_u32 nibble_pairs_64 = (low_bits_64 | (low_bits_64 >> 4u));
+        const qk_u32 packed_64 = ((nibble_pairs_64 & 255u) | ((nibble_pairs_64 >> 8u) & 65280u));
+        const qk_u32 is_second_64 = (((index_64 >> 3u) & 0x1010101u) * 255u);
+        const qk_u32 looked_up_64 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_64) & (~is_second_64)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_64) & is_second_64));
+        const qk_u32 d_bits_16 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_16 = qk_mma_s8s8_k32(qk_u32x4{looked_up_61, looked_up_62, looked_up_63, looked_up_64}, qk_u32x2{x3_q_2.z, x3_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_16 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_16)));
+        const qk_f32 d1_16 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_16 >> 16u))));
+        acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_16.x)) - 0x1.8p+23f), (d0_16 * x3_d_2.y), acc7_0);
+        acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_16.y)) - 0x1.8p+23f), (d0_16 * x3_d_2.w), acc7_1);
+        acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_16.z)) - 0x1.8p+23f), (d1_16 * x3_d_2.y), acc7_2);
+        acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_16.w)) - 0x1.8p+23f), (d1_16 * x3_d_2.w), acc7_3);
+      }
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  const qk_u32 row_n = ((panel * 16u) + g);
+  const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+  if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+  const qk_u32 row_n_2 = ((panel * 16u) + g);
+  const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+  const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+  if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+  const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
 }
-QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_56b6b562(QK_ARGS args) {
+QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_3332f0b3(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
   for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_56b6b562_tile(args, tile, smem);
+    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_3332f0b3_tile(args, tile, smem);
     qk_async_wait<0>();
     qk_barrier();
   }
 }
 
-// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.c7f5964b
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
+// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.2540369a
+// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 83306672da169d03603225666348b876e9983e95f7549eb793234fb09ddc0b40
-QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b_tile(const qk_args& args, qk_u32 tile, char* smem) {
+// ir sha256 d616a4fe798f2ddc34ba6a724c0c94c60003d76dcbe2ba6c2028e009e9c6aca2
+QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_2540369a_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
   const qk_u32 rows = args.u[0];
@@ -1416,94 +3228,103 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b_tile(const qk_args&
   qk_f32 acc1_3;
   qk_u32x4 next_x0_q;
   qk_f32x4 next_x0_d;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 4u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 2304u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 576u)));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 576u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 576u)));
-    if (in_panel_2) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1152u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2304ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 576u)));
-    if (in_panel_3) {
-      qk_async_copy(ring + slot_at_3, w + part_at_3);
-    }
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
-    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 4u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 2304u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u32 first_block = (part * 2u);
+  const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 2u) : 0u) * 288u);
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 576u)));
+  if ((in_panel & (lane_at < limit))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if ((in_panel & ((lane_at + 512u) < limit))) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 576u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u32 first_block_2 = (8u + (part * 2u));
+  const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 2u) : 0u) * 288u);
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 576u)));
+  if ((in_panel_2 & (lane_at < limit_2))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1152u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2304ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  const qk_u32 first_block_3 = (16u + (part * 2u));
+  const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 2u) : 0u) * 288u);
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 576u)));
+  if ((in_panel_3 & (lane_at < limit_3))) {
+    qk_async_copy(ring + slot_at_3, w + part_at_3);
+  }
+  if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
+    qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (((x_group * 8u) + (part * 2u)) < blocks);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x4 x0_q = next_x0_q;
-      const qk_f32x4 x0_d = next_x0_d;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
-      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 576u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 576u)));
-      if (in_panel_4) {
-        qk_async_copy(ring + slot_at_4, w + part_at_4);
-      }
-      if ((in_panel_4 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 576u));
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x4 x0_q = next_x0_q;
+    const qk_f32x4 x0_d = next_x0_d;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (((x_group_2 * 8u) + (part * 2u)) < blocks);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 576u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    const qk_u32 first_block_4 = ((ahead * 8u) + (part * 2u));
+    const qk_u32 limit_4 = (((first_block_4 < blocks) ? qk_min((blocks - first_block_4), 2u) : 0u) * 288u);
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 576u)));
+    if ((in_panel_4 & (lane_at < limit_4))) {
+      qk_async_copy(ring + slot_at_4, w + part_at_4);
+    }
+    if ((in_panel_4 & ((lane_at + 512u) < limit_4))) {
+      qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 576u));
+    if ((((stage * 8u) + 8u) <= blocks)) {
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
       const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
       const qk_u32 low_bits = (index & 0x7070707u);
@@ -1570,580 +3391,9 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b_tile(const qk_args&
       acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_c7f5964b_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
-  }
-}
-
-// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.a1ab638e
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
-// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
-// ir sha256 27f2f237948765052e1f6ad8d0f00375ab67b1ce793fd3fb6a646fac0265da96
-QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_a1ab638e_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  char* const y = (char*)args.buffer[3];
-  char* const ring = smem + 0;  // 18432 bytes
-  char* const sums = smem + 18432;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_u32x2 next_x0_q;
-  qk_f32 next_x0_d0;
-  qk_f32 next_x0_d1;
-  qk_u32x2 next_x1_q;
-  qk_f32 next_x1_d0;
-  qk_f32 next_x1_d1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 2304u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2304ull));
-    const bool in_panel = (true & (group < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
-    if ((in_panel & (lane_at < 288u))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2304ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
-    if ((in_panel_2 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at + 288u), w + part_at_2);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 576u);
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2304ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 288u)));
-    if ((in_panel_3 & (lane_at < 288u))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2304ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 288u)));
-    if ((in_panel_4 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_2 + 288u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1152u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2304ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 288u)));
-    if ((in_panel_5 & (lane_at < 288u))) {
-      qk_async_copy(ring + slot_at_3, w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2304ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 288u)));
-    if ((in_panel_6 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_3 + 288u), w + part_at_6);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
-      const bool x_exists_3 = (x_group_3 < groups);
-      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
-      const bool x_exists_4 = (x_group_4 < groups);
-      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 576u));
-      const qk_u32 group_7 = (ahead * 2u);
-      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 2304ull));
-      const bool in_panel_7 = (true & (group_7 < groups));
-      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 288u)));
-      if ((in_panel_7 & (lane_at < 288u))) {
-        qk_async_copy(ring + slot_at_4, w + part_at_7);
-      }
-      const qk_u32 group_8 = ((ahead * 2u) + 1u);
-      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 2304ull));
-      const bool in_panel_8 = (true & (group_8 < groups));
-      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 288u)));
-      if ((in_panel_8 & (lane_at < 288u))) {
-        qk_async_copy(ring + (slot_at_4 + 288u), w + part_at_8);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 576u));
-      const qk_u32 group_9 = (stage * 2u);
-      if ((group_9 < groups)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 low_bits = (index & 0x7070707u);
-        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_10 = ((stage * 2u) + 1u);
-      if ((group_10 < groups)) {
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
-        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
-        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
-        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
-        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
-        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
-        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
-        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
-        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
-        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
-        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
-        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
-        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
-        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
-        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
-        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
-      }
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(256, 2) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_a1ab638e(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_a1ab638e_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
-  }
-}
-
-// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.50348a0c
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
-// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 99c3fcb14dc6ac9ae71fafea30b635f869d35b5c743fda4688f30052a565e613
-QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  char* const y = (char*)args.buffer[3];
-  char* const ring = smem + 0;  // 27648 bytes
-  char* const sums = smem + 27648;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_u32x2 next_x0_q;
-  qk_f32 next_x0_d0;
-  qk_f32 next_x0_d1;
-  qk_u32x2 next_x1_q;
-  qk_f32 next_x1_d0;
-  qk_f32 next_x1_d1;
-  qk_u32x2 next_x2_q;
-  qk_f32 next_x2_d0;
-  qk_f32 next_x2_d1;
-  qk_u32x2 next_x3_q;
-  qk_f32 next_x3_d0;
-  qk_f32 next_x3_d1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 3456u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2304ull));
-    const bool in_panel = (true & (group < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
-    if ((in_panel & (lane_at < 288u))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2304ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
-    if ((in_panel_2 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at + 288u), w + part_at_2);
-    }
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2304ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 288u)));
-    if ((in_panel_3 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at + 576u), w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2304ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 288u)));
-    if ((in_panel_4 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at + 864u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1152u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2304ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 288u)));
-    if ((in_panel_5 & (lane_at < 288u))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2304ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 288u)));
-    if ((in_panel_6 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_2 + 288u), w + part_at_6);
-    }
-    const qk_u32 group_7 = 6u;
-    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 2304ull));
-    const bool in_panel_7 = (true & (group_7 < groups));
-    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 288u)));
-    if ((in_panel_7 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_2 + 576u), w + part_at_7);
-    }
-    const qk_u32 group_8 = 7u;
-    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 2304ull));
-    const bool in_panel_8 = (true & (group_8 < groups));
-    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 288u)));
-    if ((in_panel_8 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_2 + 864u), w + part_at_8);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-    const qk_u32 x_group_3 = 2u;
-    const bool x_exists_3 = (x_group_3 < groups);
-    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-    const qk_u32 x_group_4 = 3u;
-    const bool x_exists_4 = (x_group_4 < groups);
-    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_u32x2 x2_q = next_x2_q;
-      const qk_f32 x2_d0 = next_x2_d0;
-      const qk_f32 x2_d1 = next_x2_d1;
-      const qk_u32x2 x3_q = next_x3_q;
-      const qk_f32 x3_d0 = next_x3_d0;
-      const qk_f32 x3_d1 = next_x3_d1;
-      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
-      const bool x_exists_5 = (x_group_5 < groups);
-      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
-      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
-      const bool x_exists_6 = (x_group_6 < groups);
-      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
-      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
-      const bool x_exists_7 = (x_group_7 < groups);
-      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
-      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
-      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
-      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
-      const bool x_exists_8 = (x_group_8 < groups);
-      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
-      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
-      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
-      qk_async_wait<1>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 2u);
-      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1152u));
-      const qk_u32 group_9 = (ahead * 4u);
-      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 2304ull));
-      const bool in_panel_9 = (true & (group_9 < groups));
-      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)((part * 288u)));
-      if ((in_panel_9 & (lane_at < 288u))) {
-        qk_async_copy(ring + slot_at_3, w + part_at_9);
-      }
-      const qk_u32 group_10 = ((ahead * 4u) + 1u);
-      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 2304ull));
-      const bool in_panel_10 = (true & (group_10 < groups));
-      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)((part * 288u)));
-      if ((in_panel_10 & (lane_at < 288u))) {
-        qk_async_copy(ring + (slot_at_3 + 288u), w + part_at_10);
-      }
-      const qk_u32 group_11 = ((ahead * 4u) + 2u);
-      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 2304ull));
-      const bool in_panel_11 = (true & (group_11 < groups));
-      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)((part * 288u)));
-      if ((in_panel_11 & (lane_at < 288u))) {
-        qk_async_copy(ring + (slot_at_3 + 576u), w + part_at_11);
-      }
-      const qk_u32 group_12 = ((ahead * 4u) + 3u);
-      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 2304ull));
-      const bool in_panel_12 = (true & (group_12 < groups));
-      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)((part * 288u)));
-      if ((in_panel_12 & (lane_at < 288u))) {
-        qk_async_copy(ring + (slot_at_3 + 864u), w + part_at_12);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 1152u));
-      const qk_u32 group_13 = (stage * 4u);
-      if ((group_13 < groups)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 low_bits = (index & 0x7070707u);
-        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_14 = ((stage * 4u) + 1u);
-      if ((group_14 < groups)) {
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
-        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
-        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
-        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
-        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
-        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
-        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
-        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
-        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
-        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
-        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
-        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
-        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
-        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
-        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
-        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
-      }
-      const qk_u32 group_15 = ((stage * 4u) + 2u);
-      if ((group_15 < groups)) {
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
+    } else {
+      if ((((stage * 8u) + (part * 2u)) < blocks)) {
+        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
         const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
         const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
         const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
@@ -2168,18 +3418,17 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c_tile(const qk_args&
         const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
         const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
         const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
+        const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
         const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x0_d.z), acc0_3);
       }
-      const qk_u32 group_16 = ((stage * 4u) + 3u);
-      if ((group_16 < groups)) {
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
+      if (((((stage * 8u) + (part * 2u)) + 1u) < blocks)) {
+        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
         const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
         const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
         const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
@@ -2204,1292 +3453,43 @@ QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c_tile(const qk_args&
         const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
         const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
         const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
+        const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
         const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
+        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x0_d.w), acc1_3);
       }
-      slot = ((slot == 2u) ? 0u : (slot + 1u));
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(256, 2) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_50348a0c_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
   }
-}
-
-// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.813a2b31
-// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 a790d246a69507f3ec147751dde8cce4abad6f3e64e04d7a17b63495f3077ba9
-QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_813a2b31_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  char* const y = (char*)args.buffer[3];
-  char* const ring = smem + 0;  // 4608 bytes
-  char* const sums = smem + 4608;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_u32x2 next_x0_q;
-  qk_f32 next_x0_d0;
-  qk_f32 next_x0_d1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 576u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 first_block = part;
-    const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 1u) : 0u) * 288u);
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 288u)));
-    if ((in_panel & (lane_at < limit))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (((x_group * 8u) + part) < blocks);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-      qk_async_wait<0>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 288u));
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
-      const bool in_panel_2 = (true & (ahead < groups));
-      const qk_u32 first_block_2 = ((ahead * 8u) + part);
-      const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 1u) : 0u) * 288u);
-      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 288u)));
-      if ((in_panel_2 & (lane_at < limit_2))) {
-        qk_async_copy(ring + slot_at_2, w + part_at_2);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 288u));
-      if ((((stage * 8u) + 8u) <= blocks)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 low_bits = (index & 0x7070707u);
-        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-      } else {
-        if ((((stage * 8u) + part) < blocks)) {
-          const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-          const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
-          const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
-          const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
-          const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
-          const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
-          const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
-          const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
-          const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
-          const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
-          const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
-          const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
-          const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
-          const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
-          const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
-          const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
-          const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
-          const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-          const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-          const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-          acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d0), acc0_0);
-          acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d1), acc0_1);
-          acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d0), acc0_2);
-          acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d1), acc0_3);
-        }
-      }
-      slot = ((slot == 1u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(256, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_813a2b31(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_813a2b31_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
-  }
-}
-
-// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.3332f0b3
-// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 777f6913a82c58f3a8da17d3bca57a491073d4c2c902e0be18016b794b2f37a4
-QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_3332f0b3_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  char* const y = (char*)args.buffer[3];
-  char* const ring = smem + 0;  // 27648 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_f32 acc2_0;
-  qk_f32 acc2_1;
-  qk_f32 acc2_2;
-  qk_f32 acc2_3;
-  qk_f32 acc3_0;
-  qk_f32 acc3_1;
-  qk_f32 acc3_2;
-  qk_f32 acc3_3;
-  qk_f32 acc4_0;
-  qk_f32 acc4_1;
-  qk_f32 acc4_2;
-  qk_f32 acc4_3;
-  qk_f32 acc5_0;
-  qk_f32 acc5_1;
-  qk_f32 acc5_2;
-  qk_f32 acc5_3;
-  qk_f32 acc6_0;
-  qk_f32 acc6_1;
-  qk_f32 acc6_2;
-  qk_f32 acc6_3;
-  qk_f32 acc7_0;
-  qk_f32 acc7_1;
-  qk_f32 acc7_2;
-  qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 6912u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 first_block = 0u;
-    const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 8u) : 0u) * 288u);
-    const qk_u64 part_at = (group_at + (qk_u64)(0u));
-    if ((in_panel & (lane_at < limit))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if ((in_panel & ((lane_at + 512u) < limit))) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    if ((in_panel & ((lane_at + 1024u) < limit))) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
-    }
-    if ((in_panel & ((lane_at + 1536u) < limit))) {
-      qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
-    }
-    if ((in_panel & ((lane_at + 2048u) < limit))) {
-      qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2304u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 first_block_2 = 8u;
-    const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 8u) : 0u) * 288u);
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
-    if ((in_panel_2 & (lane_at < limit_2))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if ((in_panel_2 & ((lane_at + 1024u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if ((in_panel_2 & ((lane_at + 1536u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if ((in_panel_2 & ((lane_at + 2048u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    acc2_0 = 0x0p+0f;
-    acc2_1 = 0x0p+0f;
-    acc2_2 = 0x0p+0f;
-    acc2_3 = 0x0p+0f;
-    acc3_0 = 0x0p+0f;
-    acc3_1 = 0x0p+0f;
-    acc3_2 = 0x0p+0f;
-    acc3_3 = 0x0p+0f;
-    acc4_0 = 0x0p+0f;
-    acc4_1 = 0x0p+0f;
-    acc4_2 = 0x0p+0f;
-    acc4_3 = 0x0p+0f;
-    acc5_0 = 0x0p+0f;
-    acc5_1 = 0x0p+0f;
-    acc5_2 = 0x0p+0f;
-    acc5_3 = 0x0p+0f;
-    acc6_0 = 0x0p+0f;
-    acc6_1 = 0x0p+0f;
-    acc6_2 = 0x0p+0f;
-    acc6_3 = 0x0p+0f;
-    acc7_0 = 0x0p+0f;
-    acc7_1 = 0x0p+0f;
-    acc7_2 = 0x0p+0f;
-    acc7_3 = 0x0p+0f;
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<1>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 2u);
-      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2304u));
-      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
-      const bool in_panel_3 = (true & (ahead < groups));
-      const qk_u32 first_block_3 = (ahead * 8u);
-      const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 8u) : 0u) * 288u);
-      const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
-      if ((in_panel_3 & (lane_at < limit_3))) {
-        qk_async_copy(ring + slot_at_3, w + part_at_3);
-      }
-      if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-      }
-      if ((in_panel_3 & ((lane_at + 1024u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
-      }
-      if ((in_panel_3 & ((lane_at + 1536u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
-      }
-      if ((in_panel_3 & ((lane_at + 2048u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 2304u));
-      if ((((stage * 8u) + 8u) <= blocks)) {
-        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 low_bits = (index & 0x7070707u);
-        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
-        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
-        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
-        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
-        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
-        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
-        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
-        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
-        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
-        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
-        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
-        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
-        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
-        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
-        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
-        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-        const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
-        const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
-        const qk_u32 packed_9 = ((nibble_pairs_9 & 255u) | ((nibble_pairs_9 >> 8u) & 65280u));
-        const qk_u32 is_second_9 = (((index_9 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_9 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_9) & (~is_second_9)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_9) & is_second_9));
-        const qk_u32 index_10 = (nibbles_3.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_10 = (index_10 & 0x7070707u);
-        const qk_u32 nibble_pairs_10 = (low_bits_10 | (low_bits_10 >> 4u));
-        const qk_u32 packed_10 = ((nibble_pairs_10 & 255u) | ((nibble_pairs_10 >> 8u) & 65280u));
-        const qk_u32 is_second_10 = (((index_10 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_10 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_10) & (~is_second_10)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_10) & is_second_10));
-        const qk_u32 index_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_11 = (index_11 & 0x7070707u);
-        const qk_u32 nibble_pairs_11 = (low_bits_11 | (low_bits_11 >> 4u));
-        const qk_u32 packed_11 = ((nibble_pairs_11 & 255u) | ((nibble_pairs_11 >> 8u) & 65280u));
-        const qk_u32 is_second_11 = (((index_11 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_11 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_11) & (~is_second_11)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_11) & is_second_11));
-        const qk_u32 index_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_12 = (index_12 & 0x7070707u);
-        const qk_u32 nibble_pairs_12 = (low_bits_12 | (low_bits_12 >> 4u));
-        const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
-        const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-        const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
-        const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
-        const qk_u32 packed_13 = ((nibble_pairs_13 & 255u) | ((nibble_pairs_13 >> 8u) & 65280u));
-        const qk_u32 is_second_13 = (((index_13 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_13 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_13) & (~is_second_13)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_13) & is_second_13));
-        const qk_u32 index_14 = (nibbles_4.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_14 = (index_14 & 0x7070707u);
-        const qk_u32 nibble_pairs_14 = (low_bits_14 | (low_bits_14 >> 4u));
-        const qk_u32 packed_14 = ((nibble_pairs_14 & 255u) | ((nibble_pairs_14 >> 8u) & 65280u));
-        const qk_u32 is_second_14 = (((index_14 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_14 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_14) & (~is_second_14)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_14) & is_second_14));
-        const qk_u32 index_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_15 = (index_15 & 0x7070707u);
-        const qk_u32 nibble_pairs_15 = (low_bits_15 | (low_bits_15 >> 4u));
-        const qk_u32 packed_15 = ((nibble_pairs_15 & 255u) | ((nibble_pairs_15 >> 8u) & 65280u));
-        const qk_u32 is_second_15 = (((index_15 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_15 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_15) & (~is_second_15)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_15) & is_second_15));
-        const qk_u32 index_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_16 = (index_16 & 0x7070707u);
-        const qk_u32 nibble_pairs_16 = (low_bits_16 | (low_bits_16 >> 4u));
-        const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
-        const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
-        const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-        const qk_u32 index_17 = (nibbles_5.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_17 = (index_17 & 0x7070707u);
-        const qk_u32 nibble_pairs_17 = (low_bits_17 | (low_bits_17 >> 4u));
-        const qk_u32 packed_17 = ((nibble_pairs_17 & 255u) | ((nibble_pairs_17 >> 8u) & 65280u));
-        const qk_u32 is_second_17 = (((index_17 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_17 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_17) & (~is_second_17)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_17) & is_second_17));
-        const qk_u32 index_18 = (nibbles_5.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_18 = (index_18 & 0x7070707u);
-        const qk_u32 nibble_pairs_18 = (low_bits_18 | (low_bits_18 >> 4u));
-        const qk_u32 packed_18 = ((nibble_pairs_18 & 255u) | ((nibble_pairs_18 >> 8u) & 65280u));
-        const qk_u32 is_second_18 = (((index_18 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_18 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_18) & (~is_second_18)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_18) & is_second_18));
-        const qk_u32 index_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_19 = (index_19 & 0x7070707u);
-        const qk_u32 nibble_pairs_19 = (low_bits_19 | (low_bits_19 >> 4u));
-        const qk_u32 packed_19 = ((nibble_pairs_19 & 255u) | ((nibble_pairs_19 >> 8u) & 65280u));
-        const qk_u32 is_second_19 = (((index_19 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_19 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_19) & (~is_second_19)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_19) & is_second_19));
-        const qk_u32 index_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_20 = (index_20 & 0x7070707u);
-        const qk_u32 nibble_pairs_20 = (low_bits_20 | (low_bits_20 >> 4u));
-        const qk_u32 packed_20 = ((nibble_pairs_20 & 255u) | ((nibble_pairs_20 >> 8u) & 65280u));
-        const qk_u32 is_second_20 = (((index_20 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_20 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_20) & (~is_second_20)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_20) & is_second_20));
-        const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{looked_up_17, looked_up_18, looked_up_19, looked_up_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
-        const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
-        const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
-        const qk_u32 index_21 = (nibbles_6.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_21 = (index_21 & 0x7070707u);
-        const qk_u32 nibble_pairs_21 = (low_bits_21 | (low_bits_21 >> 4u));
-        const qk_u32 packed_21 = ((nibble_pairs_21 & 255u) | ((nibble_pairs_21 >> 8u) & 65280u));
-        const qk_u32 is_second_21 = (((index_21 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_21 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_21) & (~is_second_21)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_21) & is_second_21));
-        const qk_u32 index_22 = (nibbles_6.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_22 = (index_22 & 0x7070707u);
-        const qk_u32 nibble_pairs_22 = (low_bits_22 | (low_bits_22 >> 4u));
-        const qk_u32 packed_22 = ((nibble_pairs_22 & 255u) | ((nibble_pairs_22 >> 8u) & 65280u));
-        const qk_u32 is_second_22 = (((index_22 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_22 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_22) & (~is_second_22)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_22) & is_second_22));
-        const qk_u32 index_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_23 = (index_23 & 0x7070707u);
-        const qk_u32 nibble_pairs_23 = (low_bits_23 | (low_bits_23 >> 4u));
-        const qk_u32 packed_23 = ((nibble_pairs_23 & 255u) | ((nibble_pairs_23 >> 8u) & 65280u));
-        const qk_u32 is_second_23 = (((index_23 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_23 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_23) & (~is_second_23)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_23) & is_second_23));
-        const qk_u32 index_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_24 = (index_24 & 0x7070707u);
-        const qk_u32 nibble_pairs_24 = (low_bits_24 | (low_bits_24 >> 4u));
-        const qk_u32 packed_24 = ((nibble_pairs_24 & 255u) | ((nibble_pairs_24 >> 8u) & 65280u));
-        const qk_u32 is_second_24 = (((index_24 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_24 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_24) & (~is_second_24)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_24) & is_second_24));
-        const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{looked_up_21, looked_up_22, looked_up_23, looked_up_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
-        const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
-        const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
-        const qk_u32 index_25 = (nibbles_7.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_25 = (index_25 & 0x7070707u);
-        const qk_u32 nibble_pairs_25 = (low_bits_25 | (low_bits_25 >> 4u));
-        const qk_u32 packed_25 = ((nibble_pairs_25 & 255u) | ((nibble_pairs_25 >> 8u) & 65280u));
-        const qk_u32 is_second_25 = (((index_25 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_25 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_25) & (~is_second_25)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_25) & is_second_25));
-        const qk_u32 index_26 = (nibbles_7.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_26 = (index_26 & 0x7070707u);
-        const qk_u32 nibble_pairs_26 = (low_bits_26 | (low_bits_26 >> 4u));
-        const qk_u32 packed_26 = ((nibble_pairs_26 & 255u) | ((nibble_pairs_26 >> 8u) & 65280u));
-        const qk_u32 is_second_26 = (((index_26 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_26 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_26) & (~is_second_26)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_26) & is_second_26));
-        const qk_u32 index_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_27 = (index_27 & 0x7070707u);
-        const qk_u32 nibble_pairs_27 = (low_bits_27 | (low_bits_27 >> 4u));
-        const qk_u32 packed_27 = ((nibble_pairs_27 & 255u) | ((nibble_pairs_27 >> 8u) & 65280u));
-        const qk_u32 is_second_27 = (((index_27 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_27 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_27) & (~is_second_27)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_27) & is_second_27));
-        const qk_u32 index_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_28 = (index_28 & 0x7070707u);
-        const qk_u32 nibble_pairs_28 = (low_bits_28 | (low_bits_28 >> 4u));
-        const qk_u32 packed_28 = ((nibble_pairs_28 & 255u) | ((nibble_pairs_28 >> 8u) & 65280u));
-        const qk_u32 is_second_28 = (((index_28 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_28 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_28) & (~is_second_28)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_28) & is_second_28));
-        const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{looked_up_25, looked_up_26, looked_up_27, looked_up_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
-        const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
-        const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
-        const qk_u32 index_29 = (nibbles_8.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_29 = (index_29 & 0x7070707u);
-        const qk_u32 nibble_pairs_29 = (low_bits_29 | (low_bits_29 >> 4u));
-        const qk_u32 packed_29 = ((nibble_pairs_29 & 255u) | ((nibble_pairs_29 >> 8u) & 65280u));
-        const qk_u32 is_second_29 = (((index_29 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_29 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_29) & (~is_second_29)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_29) & is_second_29));
-        const qk_u32 index_30 = (nibbles_8.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_30 = (index_30 & 0x7070707u);
-        const qk_u32 nibble_pairs_30 = (low_bits_30 | (low_bits_30 >> 4u));
-        const qk_u32 packed_30 = ((nibble_pairs_30 & 255u) | ((nibble_pairs_30 >> 8u) & 65280u));
-        const qk_u32 is_second_30 = (((index_30 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_30 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_30) & (~is_second_30)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_30) & is_second_30));
-        const qk_u32 index_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_31 = (index_31 & 0x7070707u);
-        const qk_u32 nibble_pairs_31 = (low_bits_31 | (low_bits_31 >> 4u));
-        const qk_u32 packed_31 = ((nibble_pairs_31 & 255u) | ((nibble_pairs_31 >> 8u) & 65280u));
-        const qk_u32 is_second_31 = (((index_31 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_31 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_31) & (~is_second_31)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_31) & is_second_31));
-        const qk_u32 index_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_32 = (index_32 & 0x7070707u);
-        const qk_u32 nibble_pairs_32 = (low_bits_32 | (low_bits_32 >> 4u));
-        const qk_u32 packed_32 = ((nibble_pairs_32 & 255u) | ((nibble_pairs_32 >> 8u) & 65280u));
-        const qk_u32 is_second_32 = (((index_32 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_32 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_32) & (~is_second_32)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_32) & is_second_32));
-        const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{looked_up_29, looked_up_30, looked_up_31, looked_up_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
-        const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
-      } else {
-        const qk_u32x4 x0_q_2 = (has_row & ((stage * 8u) < blocks)) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull))) : qk_f32x4{};
-        if (((stage * 8u) < blocks)) {
-          const qk_u32x2 nibbles_9 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-          const qk_u32 index_33 = (nibbles_9.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_33 = (index_33 & 0x7070707u);
-          const qk_u32 nibble_pairs_33 = (low_bits_33 | (low_bits_33 >> 4u));
-          const qk_u32 packed_33 = ((nibble_pairs_33 & 255u) | ((nibble_pairs_33 >> 8u) & 65280u));
-          const qk_u32 is_second_33 = (((index_33 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_33 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_33) & (~is_second_33)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_33) & is_second_33));
-          const qk_u32 index_34 = (nibbles_9.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_34 = (index_34 & 0x7070707u);
-          const qk_u32 nibble_pairs_34 = (low_bits_34 | (low_bits_34 >> 4u));
-          const qk_u32 packed_34 = ((nibble_pairs_34 & 255u) | ((nibble_pairs_34 >> 8u) & 65280u));
-          const qk_u32 is_second_34 = (((index_34 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_34 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_34) & (~is_second_34)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_34) & is_second_34));
-          const qk_u32 index_35 = ((nibbles_9.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_35 = (index_35 & 0x7070707u);
-          const qk_u32 nibble_pairs_35 = (low_bits_35 | (low_bits_35 >> 4u));
-          const qk_u32 packed_35 = ((nibble_pairs_35 & 255u) | ((nibble_pairs_35 >> 8u) & 65280u));
-          const qk_u32 is_second_35 = (((index_35 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_35 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_35) & (~is_second_35)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_35) & is_second_35));
-          const qk_u32 index_36 = ((nibbles_9.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_36 = (index_36 & 0x7070707u);
-          const qk_u32 nibble_pairs_36 = (low_bits_36 | (low_bits_36 >> 4u));
-          const qk_u32 packed_36 = ((nibble_pairs_36 & 255u) | ((nibble_pairs_36 >> 8u) & 65280u));
-          const qk_u32 is_second_36 = (((index_36 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_36 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_36) & (~is_second_36)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_36) & is_second_36));
-          const qk_u32 d_bits_9 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-          const qk_i32x4 c_9 = qk_mma_s8s8_k32(qk_u32x4{looked_up_33, looked_up_34, looked_up_35, looked_up_36}, qk_u32x2{x0_q_2.x, x0_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_9 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_9)));
-          const qk_f32 d1_9 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_9 >> 16u))));
-          acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_9.x)) - 0x1.8p+23f), (d0_9 * x0_d_2.x), acc0_0);
-          acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_9.y)) - 0x1.8p+23f), (d0_9 * x0_d_2.z), acc0_1);
-          acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_9.z)) - 0x1.8p+23f), (d1_9 * x0_d_2.x), acc0_2);
-          acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_9.w)) - 0x1.8p+23f), (d1_9 * x0_d_2.z), acc0_3);
-        }
-        if ((((stage * 8u) + 1u) < blocks)) {
-          const qk_u32x2 nibbles_10 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-          const qk_u32 index_37 = (nibbles_10.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_37 = (index_37 & 0x7070707u);
-          const qk_u32 nibble_pairs_37 = (low_bits_37 | (low_bits_37 >> 4u));
-          const qk_u32 packed_37 = ((nibble_pairs_37 & 255u) | ((nibble_pairs_37 >> 8u) & 65280u));
-          const qk_u32 is_second_37 = (((index_37 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_37 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_37) & (~is_second_37)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_37) & is_second_37));
-          const qk_u32 index_38 = (nibbles_10.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_38 = (index_38 & 0x7070707u);
-          const qk_u32 nibble_pairs_38 = (low_bits_38 | (low_bits_38 >> 4u));
-          const qk_u32 packed_38 = ((nibble_pairs_38 & 255u) | ((nibble_pairs_38 >> 8u) & 65280u));
-          const qk_u32 is_second_38 = (((index_38 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_38 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_38) & (~is_second_38)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_38) & is_second_38));
-          const qk_u32 index_39 = ((nibbles_10.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_39 = (index_39 & 0x7070707u);
-          const qk_u32 nibble_pairs_39 = (low_bits_39 | (low_bits_39 >> 4u));
-          const qk_u32 packed_39 = ((nibble_pairs_39 & 255u) | ((nibble_pairs_39 >> 8u) & 65280u));
-          const qk_u32 is_second_39 = (((index_39 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_39 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_39) & (~is_second_39)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_39) & is_second_39));
-          const qk_u32 index_40 = ((nibbles_10.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_40 = (index_40 & 0x7070707u);
-          const qk_u32 nibble_pairs_40 = (low_bits_40 | (low_bits_40 >> 4u));
-          const qk_u32 packed_40 = ((nibble_pairs_40 & 255u) | ((nibble_pairs_40 >> 8u) & 65280u));
-          const qk_u32 is_second_40 = (((index_40 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_40 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_40) & (~is_second_40)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_40) & is_second_40));
-          const qk_u32 d_bits_10 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_10 = qk_mma_s8s8_k32(qk_u32x4{looked_up_37, looked_up_38, looked_up_39, looked_up_40}, qk_u32x2{x0_q_2.z, x0_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_10 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_10)));
-          const qk_f32 d1_10 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_10 >> 16u))));
-          acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_10.x)) - 0x1.8p+23f), (d0_10 * x0_d_2.y), acc1_0);
-          acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_10.y)) - 0x1.8p+23f), (d0_10 * x0_d_2.w), acc1_1);
-          acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_10.z)) - 0x1.8p+23f), (d1_10 * x0_d_2.y), acc1_2);
-          acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_10.w)) - 0x1.8p+23f), (d1_10 * x0_d_2.w), acc1_3);
-        }
-        const qk_u32x4 x1_q_2 = (has_row & (((stage * 8u) + 2u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull)) : qk_f32x4{};
-        if ((((stage * 8u) + 2u) < blocks)) {
-          const qk_u32x2 nibbles_11 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-          const qk_u32 index_41 = (nibbles_11.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_41 = (index_41 & 0x7070707u);
-          const qk_u32 nibble_pairs_41 = (low_bits_41 | (low_bits_41 >> 4u));
-          const qk_u32 packed_41 = ((nibble_pairs_41 & 255u) | ((nibble_pairs_41 >> 8u) & 65280u));
-          const qk_u32 is_second_41 = (((index_41 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_41 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_41) & (~is_second_41)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_41) & is_second_41));
-          const qk_u32 index_42 = (nibbles_11.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_42 = (index_42 & 0x7070707u);
-          const qk_u32 nibble_pairs_42 = (low_bits_42 | (low_bits_42 >> 4u));
-          const qk_u32 packed_42 = ((nibble_pairs_42 & 255u) | ((nibble_pairs_42 >> 8u) & 65280u));
-          const qk_u32 is_second_42 = (((index_42 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_42 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_42) & (~is_second_42)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_42) & is_second_42));
-          const qk_u32 index_43 = ((nibbles_11.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_43 = (index_43 & 0x7070707u);
-          const qk_u32 nibble_pairs_43 = (low_bits_43 | (low_bits_43 >> 4u));
-          const qk_u32 packed_43 = ((nibble_pairs_43 & 255u) | ((nibble_pairs_43 >> 8u) & 65280u));
-          const qk_u32 is_second_43 = (((index_43 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_43 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_43) & (~is_second_43)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_43) & is_second_43));
-          const qk_u32 index_44 = ((nibbles_11.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_44 = (index_44 & 0x7070707u);
-          const qk_u32 nibble_pairs_44 = (low_bits_44 | (low_bits_44 >> 4u));
-          const qk_u32 packed_44 = ((nibble_pairs_44 & 255u) | ((nibble_pairs_44 >> 8u) & 65280u));
-          const qk_u32 is_second_44 = (((index_44 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_44 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_44) & (~is_second_44)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_44) & is_second_44));
-          const qk_u32 d_bits_11 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_11 = qk_mma_s8s8_k32(qk_u32x4{looked_up_41, looked_up_42, looked_up_43, looked_up_44}, qk_u32x2{x1_q_2.x, x1_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_11 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_11)));
-          const qk_f32 d1_11 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_11 >> 16u))));
-          acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_11.x)) - 0x1.8p+23f), (d0_11 * x1_d_2.x), acc2_0);
-          acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_11.y)) - 0x1.8p+23f), (d0_11 * x1_d_2.z), acc2_1);
-          acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_11.z)) - 0x1.8p+23f), (d1_11 * x1_d_2.x), acc2_2);
-          acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_11.w)) - 0x1.8p+23f), (d1_11 * x1_d_2.z), acc2_3);
-        }
-        if ((((stage * 8u) + 3u) < blocks)) {
-          const qk_u32x2 nibbles_12 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-          const qk_u32 index_45 = (nibbles_12.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_45 = (index_45 & 0x7070707u);
-          const qk_u32 nibble_pairs_45 = (low_bits_45 | (low_bits_45 >> 4u));
-          const qk_u32 packed_45 = ((nibble_pairs_45 & 255u) | ((nibble_pairs_45 >> 8u) & 65280u));
-          const qk_u32 is_second_45 = (((index_45 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_45 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_45) & (~is_second_45)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_45) & is_second_45));
-          const qk_u32 index_46 = (nibbles_12.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_46 = (index_46 & 0x7070707u);
-          const qk_u32 nibble_pairs_46 = (low_bits_46 | (low_bits_46 >> 4u));
-          const qk_u32 packed_46 = ((nibble_pairs_46 & 255u) | ((nibble_pairs_46 >> 8u) & 65280u));
-          const qk_u32 is_second_46 = (((index_46 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_46 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_46) & (~is_second_46)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_46) & is_second_46));
-          const qk_u32 index_47 = ((nibbles_12.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_47 = (index_47 & 0x7070707u);
-          const qk_u32 nibble_pairs_47 = (low_bits_47 | (low_bits_47 >> 4u));
-          const qk_u32 packed_47 = ((nibble_pairs_47 & 255u) | ((nibble_pairs_47 >> 8u) & 65280u));
-          const qk_u32 is_second_47 = (((index_47 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_47 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_47) & (~is_second_47)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_47) & is_second_47));
-          const qk_u32 index_48 = ((nibbles_12.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_48 = (index_48 & 0x7070707u);
-          const qk_u32 nibble_pairs_48 = (low_bits_48 | (low_bits_48 >> 4u));
-          const qk_u32 packed_48 = ((nibble_pairs_48 & 255u) | ((nibble_pairs_48 >> 8u) & 65280u));
-          const qk_u32 is_second_48 = (((index_48 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_48 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_48) & (~is_second_48)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_48) & is_second_48));
-          const qk_u32 d_bits_12 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_12 = qk_mma_s8s8_k32(qk_u32x4{looked_up_45, looked_up_46, looked_up_47, looked_up_48}, qk_u32x2{x1_q_2.z, x1_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_12 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_12)));
-          const qk_f32 d1_12 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_12 >> 16u))));
-          acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_12.x)) - 0x1.8p+23f), (d0_12 * x1_d_2.y), acc3_0);
-          acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_12.y)) - 0x1.8p+23f), (d0_12 * x1_d_2.w), acc3_1);
-          acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_12.z)) - 0x1.8p+23f), (d1_12 * x1_d_2.y), acc3_2);
-          acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_12.w)) - 0x1.8p+23f), (d1_12 * x1_d_2.w), acc3_3);
-        }
-        const qk_u32x4 x2_q_2 = (has_row & (((stage * 8u) + 4u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull)) : qk_f32x4{};
-        if ((((stage * 8u) + 4u) < blocks)) {
-          const qk_u32x2 nibbles_13 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-          const qk_u32 index_49 = (nibbles_13.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_49 = (index_49 & 0x7070707u);
-          const qk_u32 nibble_pairs_49 = (low_bits_49 | (low_bits_49 >> 4u));
-          const qk_u32 packed_49 = ((nibble_pairs_49 & 255u) | ((nibble_pairs_49 >> 8u) & 65280u));
-          const qk_u32 is_second_49 = (((index_49 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_49 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_49) & (~is_second_49)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_49) & is_second_49));
-          const qk_u32 index_50 = (nibbles_13.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_50 = (index_50 & 0x7070707u);
-          const qk_u32 nibble_pairs_50 = (low_bits_50 | (low_bits_50 >> 4u));
-          const qk_u32 packed_50 = ((nibble_pairs_50 & 255u) | ((nibble_pairs_50 >> 8u) & 65280u));
-          const qk_u32 is_second_50 = (((index_50 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_50 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_50) & (~is_second_50)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_50) & is_second_50));
-          const qk_u32 index_51 = ((nibbles_13.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_51 = (index_51 & 0x7070707u);
-          const qk_u32 nibble_pairs_51 = (low_bits_51 | (low_bits_51 >> 4u));
-          const qk_u32 packed_51 = ((nibble_pairs_51 & 255u) | ((nibble_pairs_51 >> 8u) & 65280u));
-          const qk_u32 is_second_51 = (((index_51 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_51 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_51) & (~is_second_51)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_51) & is_second_51));
-          const qk_u32 index_52 = ((nibbles_13.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_52 = (index_52 & 0x7070707u);
-          const qk_u32 nibble_pairs_52 = (low_bits_52 | (low_bits_52 >> 4u));
-          const qk_u32 packed_52 = ((nibble_pairs_52 & 255u) | ((nibble_pairs_52 >> 8u) & 65280u));
-          const qk_u32 is_second_52 = (((index_52 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_52 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_52) & (~is_second_52)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_52) & is_second_52));
-          const qk_u32 d_bits_13 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_13 = qk_mma_s8s8_k32(qk_u32x4{looked_up_49, looked_up_50, looked_up_51, looked_up_52}, qk_u32x2{x2_q_2.x, x2_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_13 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_13)));
-          const qk_f32 d1_13 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_13 >> 16u))));
-          acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_13.x)) - 0x1.8p+23f), (d0_13 * x2_d_2.x), acc4_0);
-          acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_13.y)) - 0x1.8p+23f), (d0_13 * x2_d_2.z), acc4_1);
-          acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_13.z)) - 0x1.8p+23f), (d1_13 * x2_d_2.x), acc4_2);
-          acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_13.w)) - 0x1.8p+23f), (d1_13 * x2_d_2.z), acc4_3);
-        }
-        if ((((stage * 8u) + 5u) < blocks)) {
-          const qk_u32x2 nibbles_14 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
-          const qk_u32 index_53 = (nibbles_14.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_53 = (index_53 & 0x7070707u);
-          const qk_u32 nibble_pairs_53 = (low_bits_53 | (low_bits_53 >> 4u));
-          const qk_u32 packed_53 = ((nibble_pairs_53 & 255u) | ((nibble_pairs_53 >> 8u) & 65280u));
-          const qk_u32 is_second_53 = (((index_53 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_53 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_53) & (~is_second_53)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_53) & is_second_53));
-          const qk_u32 index_54 = (nibbles_14.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_54 = (index_54 & 0x7070707u);
-          const qk_u32 nibble_pairs_54 = (low_bits_54 | (low_bits_54 >> 4u));
-          const qk_u32 packed_54 = ((nibble_pairs_54 & 255u) | ((nibble_pairs_54 >> 8u) & 65280u));
-          const qk_u32 is_second_54 = (((index_54 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_54 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_54) & (~is_second_54)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_54) & is_second_54));
-          const qk_u32 index_55 = ((nibbles_14.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_55 = (index_55 & 0x7070707u);
-          const qk_u32 nibble_pairs_55 = (low_bits_55 | (low_bits_55 >> 4u));
-          const qk_u32 packed_55 = ((nibble_pairs_55 & 255u) | ((nibble_pairs_55 >> 8u) & 65280u));
-          const qk_u32 is_second_55 = (((index_55 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_55 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_55) & (~is_second_55)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_55) & is_second_55));
-          const qk_u32 index_56 = ((nibbles_14.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_56 = (index_56 & 0x7070707u);
-          const qk_u32 nibble_pairs_56 = (low_bits_56 | (low_bits_56 >> 4u));
-          const qk_u32 packed_56 = ((nibble_pairs_56 & 255u) | ((nibble_pairs_56 >> 8u) & 65280u));
-          const qk_u32 is_second_56 = (((index_56 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_56 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_56) & (~is_second_56)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_56) & is_second_56));
-          const qk_u32 d_bits_14 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_14 = qk_mma_s8s8_k32(qk_u32x4{looked_up_53, looked_up_54, looked_up_55, looked_up_56}, qk_u32x2{x2_q_2.z, x2_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_14 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_14)));
-          const qk_f32 d1_14 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_14 >> 16u))));
-          acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_14.x)) - 0x1.8p+23f), (d0_14 * x2_d_2.y), acc5_0);
-          acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_14.y)) - 0x1.8p+23f), (d0_14 * x2_d_2.w), acc5_1);
-          acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_14.z)) - 0x1.8p+23f), (d1_14 * x2_d_2.y), acc5_2);
-          acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_14.w)) - 0x1.8p+23f), (d1_14 * x2_d_2.w), acc5_3);
-        }
-        const qk_u32x4 x3_q_2 = (has_row & (((stage * 8u) + 6u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull)) : qk_f32x4{};
-        if ((((stage * 8u) + 6u) < blocks)) {
-          const qk_u32x2 nibbles_15 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
-          const qk_u32 index_57 = (nibbles_15.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_57 = (index_57 & 0x7070707u);
-          const qk_u32 nibble_pairs_57 = (low_bits_57 | (low_bits_57 >> 4u));
-          const qk_u32 packed_57 = ((nibble_pairs_57 & 255u) | ((nibble_pairs_57 >> 8u) & 65280u));
-          const qk_u32 is_second_57 = (((index_57 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_57 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_57) & (~is_second_57)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_57) & is_second_57));
-          const qk_u32 index_58 = (nibbles_15.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_58 = (index_58 & 0x7070707u);
-          const qk_u32 nibble_pairs_58 = (low_bits_58 | (low_bits_58 >> 4u));
-          const qk_u32 packed_58 = ((nibble_pairs_58 & 255u) | ((nibble_pairs_58 >> 8u) & 65280u));
-          const qk_u32 is_second_58 = (((index_58 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_58 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_58) & (~is_second_58)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_58) & is_second_58));
-          const qk_u32 index_59 = ((nibbles_15.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_59 = (index_59 & 0x7070707u);
-          const qk_u32 nibble_pairs_59 = (low_bits_59 | (low_bits_59 >> 4u));
-          const qk_u32 packed_59 = ((nibble_pairs_59 & 255u) | ((nibble_pairs_59 >> 8u) & 65280u));
-          const qk_u32 is_second_59 = (((index_59 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_59 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_59) & (~is_second_59)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_59) & is_second_59));
-          const qk_u32 index_60 = ((nibbles_15.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_60 = (index_60 & 0x7070707u);
-          const qk_u32 nibble_pairs_60 = (low_bits_60 | (low_bits_60 >> 4u));
-          const qk_u32 packed_60 = ((nibble_pairs_60 & 255u) | ((nibble_pairs_60 >> 8u) & 65280u));
-          const qk_u32 is_second_60 = (((index_60 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_60 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_60) & (~is_second_60)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_60) & is_second_60));
-          const qk_u32 d_bits_15 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_15 = qk_mma_s8s8_k32(qk_u32x4{looked_up_57, looked_up_58, looked_up_59, looked_up_60}, qk_u32x2{x3_q_2.x, x3_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_15 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_15)));
-          const qk_f32 d1_15 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_15 >> 16u))));
-          acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_15.x)) - 0x1.8p+23f), (d0_15 * x3_d_2.x), acc6_0);
-          acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_15.y)) - 0x1.8p+23f), (d0_15 * x3_d_2.z), acc6_1);
-          acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_15.z)) - 0x1.8p+23f), (d1_15 * x3_d_2.x), acc6_2);
-          acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_15.w)) - 0x1.8p+23f), (d1_15 * x3_d_2.z), acc6_3);
-        }
-        if ((((stage * 8u) + 7u) < blocks)) {
-          const qk_u32x2 nibbles_16 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
-          const qk_u32 index_61 = (nibbles_16.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_61 = (index_61 & 0x7070707u);
-          const qk_u32 nibble_pairs_61 = (low_bits_61 | (low_bits_61 >> 4u));
-          const qk_u32 packed_61 = ((nibble_pairs_61 & 255u) | ((nibble_pairs_61 >> 8u) & 65280u));
-          const qk_u32 is_second_61 = (((index_61 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_61 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_61) & (~is_second_61)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_61) & is_second_61));
-          const qk_u32 index_62 = (nibbles_16.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_62 = (index_62 & 0x7070707u);
-          const qk_u32 nibble_pairs_62 = (low_bits_62 | (low_bits_62 >> 4u));
-          const qk_u32 packed_62 = ((nibble_pairs_62 & 255u) | ((nibble_pairs_62 >> 8u) & 65280u));
-          const qk_u32 is_second_62 = (((index_62 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_62 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_62) & (~is_second_62)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_62) & is_second_62));
-          const qk_u32 index_63 = ((nibbles_16.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_63 = (index_63 & 0x7070707u);
-          const qk_u32 nibble_pairs_63 = (low_bits_63 | (low_bits_63 >> 4u));
-          const qk_u32 packed_63 = ((nibble_pairs_63 & 255u) | ((nibble_pairs_63 >> 8u) & 65280u));
-          const qk_u32 is_second_63 = (((index_63 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_63 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_63) & (~is_second_63)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_63) & is_second_63));
-          const qk_u32 index_64 = ((nibbles_16.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_64 = (index_64 & 0x7070707u);
-          const qk_u32 nibble_pairs_64 = (low_bits_64 | (low_bits_64 >> 4u));
-          const qk_u32 packed_64 = ((nibble_pairs_64 & 255u) | ((nibble_pairs_64 >> 8u) & 65280u));
-          const qk_u32 is_second_64 = (((index_64 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_64 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_64) & (~is_second_64)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_64) & is_second_64));
-          const qk_u32 d_bits_16 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_16 = qk_mma_s8s8_k32(qk_u32x4{looked_up_61, looked_up_62, looked_up_63, looked_up_64}, qk_u32x2{x3_q_2.z, x3_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_16 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_16)));
-          const qk_f32 d1_16 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_16 >> 16u))));
-          acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_16.x)) - 0x1.8p+23f), (d0_16 * x3_d_2.y), acc7_0);
-          acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_16.y)) - 0x1.8p+23f), (d0_16 * x3_d_2.w), acc7_1);
-          acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_16.z)) - 0x1.8p+23f), (d1_16 * x3_d_2.y), acc7_2);
-          acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_16.w)) - 0x1.8p+23f), (d1_16 * x3_d_2.w), acc7_3);
-        }
-      }
-      slot = ((slot == 2u) ? 0u : (slot + 1u));
-    }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
     const qk_u32 row_n = ((panel * 16u) + g);
     const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
     const qk_u32 row_n_2 = ((panel * 16u) + g);
     const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
     const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
     const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
-}
-QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_3332f0b3(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_iq4_nl_qa8_rows_rp16_m16n8k32_3332f0b3_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
   }
-}
-
-// matmul.iq4_nl.qa8.rows.rp16.m16n8k32.2540369a
-// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_nl:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 d616a4fe798f2ddc34ba6a724c0c94c60003d76dcbe2ba6c2028e009e9c6aca2
-QK_DEVICE void matmul_iq4_nl_qa8_rows_rp16_m16n8k32_2540369a_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  char* const y = (char*)args.buffer[3];
-  char* const ring = smem + 0;  // 9216 bytes
-  char* const sums = smem + 9216;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_u32x4 next_x0_q;
-  qk_f32x4 next_x0_d;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 288ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 4u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 2304u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2304ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 first_block = (part * 2u);
-    const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 2u) : 0u) * 288u);
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 576u)));
-    if ((in_panel & (lane_at < limit))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if ((in_panel & ((lane_at + 512u) < limit))) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 576u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2304ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 first_block_2 = (8u + (part * 2u));
-    const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 2u) : 0u) * 288u);
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 576u)));
-    if ((in_panel_2 & (lane_at < limit_2))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1152u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2304ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 first_block_3 = (16u + (part * 2u));
-    const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 2u) : 0u) * 288u);
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 576u)));
-    if ((in_panel_3 & (lane_at < limit_3))) {
-      qk_async_copy(ring + slot_at_3, w + part_at_3);
-    }
-    if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
-      qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (((x_group * 8u) + (part * 2u)) < blocks);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
-    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x4 x0_q = next_x0_q;
-      const qk_f32x4 x0_d = next_x0_d;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (((x_group_2 * 8u) + (part * 2u)) < blocks);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
-      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 576u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2304ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      const qk_u32 first_block_4 = ((ahead * 8u) + (part * 2u));
-      const qk_u32 limit_4 = (((first_block_4 < blocks) ? qk_min((blocks - first_block_4), 2u) : 0u) * 288u);
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 576u)));
-      if ((in_panel_4 & (lane_at < limit_4))) {
-        qk_async_copy(ring + slot_at_4, w + part_at_4);
-      }
-      if ((in_panel_4 & ((lane_at + 512u) < limit_4))) {
-        qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 576u));
-      if ((((stage * 8u) + 8u) <= blocks)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 index = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 low_bits = (index & 0x7070707u);
-        const qk_u32 nibble_pairs = (low_bits | (low_bits >> 4u));
-        const qk_u32 packed = ((nibble_pairs & 255u) | ((nibble_pairs >> 8u) & 65280u));
-        const qk_u32 is_second = (((index >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed) & (~is_second)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed) & is_second));
-        const qk_u32 index_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_2 = (index_2 & 0x7070707u);
-        const qk_u32 nibble_pairs_2 = (low_bits_2 | (low_bits_2 >> 4u));
-        const qk_u32 packed_2 = ((nibble_pairs_2 & 255u) | ((nibble_pairs_2 >> 8u) & 65280u));
-        const qk_u32 is_second_2 = (((index_2 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_2 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_2) & (~is_second_2)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_2) & is_second_2));
-        const qk_u32 index_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_3 = (index_3 & 0x7070707u);
-        const qk_u32 nibble_pairs_3 = (low_bits_3 | (low_bits_3 >> 4u));
-        const qk_u32 packed_3 = ((nibble_pairs_3 & 255u) | ((nibble_pairs_3 >> 8u) & 65280u));
-        const qk_u32 is_second_3 = (((index_3 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_3 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_3) & (~is_second_3)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_3) & is_second_3));
-        const qk_u32 index_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_4 = (index_4 & 0x7070707u);
-        const qk_u32 nibble_pairs_4 = (low_bits_4 | (low_bits_4 >> 4u));
-        const qk_u32 packed_4 = ((nibble_pairs_4 & 255u) | ((nibble_pairs_4 >> 8u) & 65280u));
-        const qk_u32 is_second_4 = (((index_4 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_4 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_4) & (~is_second_4)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_4) & is_second_4));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-        const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{looked_up, looked_up_2, looked_up_3, looked_up_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-        const qk_u32 index_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 low_bits_5 = (index_5 & 0x7070707u);
-        const qk_u32 nibble_pairs_5 = (low_bits_5 | (low_bits_5 >> 4u));
-        const qk_u32 packed_5 = ((nibble_pairs_5 & 255u) | ((nibble_pairs_5 >> 8u) & 65280u));
-        const qk_u32 is_second_5 = (((index_5 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_5 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_5) & (~is_second_5)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_5) & is_second_5));
-        const qk_u32 index_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 low_bits_6 = (index_6 & 0x7070707u);
-        const qk_u32 nibble_pairs_6 = (low_bits_6 | (low_bits_6 >> 4u));
-        const qk_u32 packed_6 = ((nibble_pairs_6 & 255u) | ((nibble_pairs_6 >> 8u) & 65280u));
-        const qk_u32 is_second_6 = (((index_6 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_6 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_6) & (~is_second_6)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_6) & is_second_6));
-        const qk_u32 index_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_7 = (index_7 & 0x7070707u);
-        const qk_u32 nibble_pairs_7 = (low_bits_7 | (low_bits_7 >> 4u));
-        const qk_u32 packed_7 = ((nibble_pairs_7 & 255u) | ((nibble_pairs_7 >> 8u) & 65280u));
-        const qk_u32 is_second_7 = (((index_7 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_7 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_7) & (~is_second_7)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_7) & is_second_7));
-        const qk_u32 index_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 low_bits_8 = (index_8 & 0x7070707u);
-        const qk_u32 nibble_pairs_8 = (low_bits_8 | (low_bits_8 >> 4u));
-        const qk_u32 packed_8 = ((nibble_pairs_8 & 255u) | ((nibble_pairs_8 >> 8u) & 65280u));
-        const qk_u32 is_second_8 = (((index_8 >> 3u) & 0x1010101u) * 255u);
-        const qk_u32 looked_up_8 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_8) & (~is_second_8)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_8) & is_second_8));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
-        const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{looked_up_5, looked_up_6, looked_up_7, looked_up_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      } else {
-        if ((((stage * 8u) + (part * 2u)) < blocks)) {
-          const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-          const qk_u32 index_9 = (nibbles_3.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_9 = (index_9 & 0x7070707u);
-          const qk_u32 nibble_pairs_9 = (low_bits_9 | (low_bits_9 >> 4u));
-          const qk_u32 packed_9 = ((nibble_pairs_9 & 255u) | ((nibble_pairs_9 >> 8u) & 65280u));
-          const qk_u32 is_second_9 = (((index_9 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_9 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_9) & (~is_second_9)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_9) & is_second_9));
-          const qk_u32 index_10 = (nibbles_3.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_10 = (index_10 & 0x7070707u);
-          const qk_u32 nibble_pairs_10 = (low_bits_10 | (low_bits_10 >> 4u));
-          const qk_u32 packed_10 = ((nibble_pairs_10 & 255u) | ((nibble_pairs_10 >> 8u) & 65280u));
-          const qk_u32 is_second_10 = (((index_10 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_10 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_10) & (~is_second_10)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_10) & is_second_10));
-          const qk_u32 index_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_11 = (index_11 & 0x7070707u);
-          const qk_u32 nibble_pairs_11 = (low_bits_11 | (low_bits_11 >> 4u));
-          const qk_u32 packed_11 = ((nibble_pairs_11 & 255u) | ((nibble_pairs_11 >> 8u) & 65280u));
-          const qk_u32 is_second_11 = (((index_11 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_11 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_11) & (~is_second_11)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_11) & is_second_11));
-          const qk_u32 index_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_12 = (index_12 & 0x7070707u);
-          const qk_u32 nibble_pairs_12 = (low_bits_12 | (low_bits_12 >> 4u));
-          const qk_u32 packed_12 = ((nibble_pairs_12 & 255u) | ((nibble_pairs_12 >> 8u) & 65280u));
-          const qk_u32 is_second_12 = (((index_12 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_12 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_12) & (~is_second_12)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_12) & is_second_12));
-          const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
-          const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{looked_up_9, looked_up_10, looked_up_11, looked_up_12}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-          const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-          acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x0_d.x), acc0_0);
-          acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x0_d.z), acc0_1);
-          acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x0_d.x), acc0_2);
-          acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x0_d.z), acc0_3);
-        }
-        if (((((stage * 8u) + (part * 2u)) + 1u) < blocks)) {
-          const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-          const qk_u32 index_13 = (nibbles_4.x & 0xf0f0f0fu);
-          const qk_u32 low_bits_13 = (index_13 & 0x7070707u);
-          const qk_u32 nibble_pairs_13 = (low_bits_13 | (low_bits_13 >> 4u));
-          const qk_u32 packed_13 = ((nibble_pairs_13 & 255u) | ((nibble_pairs_13 >> 8u) & 65280u));
-          const qk_u32 is_second_13 = (((index_13 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_13 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_13) & (~is_second_13)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_13) & is_second_13));
-          const qk_u32 index_14 = (nibbles_4.y & 0xf0f0f0fu);
-          const qk_u32 low_bits_14 = (index_14 & 0x7070707u);
-          const qk_u32 nibble_pairs_14 = (low_bits_14 | (low_bits_14 >> 4u));
-          const qk_u32 packed_14 = ((nibble_pairs_14 & 255u) | ((nibble_pairs_14 >> 8u) & 65280u));
-          const qk_u32 is_second_14 = (((index_14 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_14 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_14) & (~is_second_14)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_14) & is_second_14));
-          const qk_u32 index_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_15 = (index_15 & 0x7070707u);
-          const qk_u32 nibble_pairs_15 = (low_bits_15 | (low_bits_15 >> 4u));
-          const qk_u32 packed_15 = ((nibble_pairs_15 & 255u) | ((nibble_pairs_15 >> 8u) & 65280u));
-          const qk_u32 is_second_15 = (((index_15 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_15 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_15) & (~is_second_15)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_15) & is_second_15));
-          const qk_u32 index_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
-          const qk_u32 low_bits_16 = (index_16 & 0x7070707u);
-          const qk_u32 nibble_pairs_16 = (low_bits_16 | (low_bits_16 >> 4u));
-          const qk_u32 packed_16 = ((nibble_pairs_16 & 255u) | ((nibble_pairs_16 >> 8u) & 65280u));
-          const qk_u32 is_second_16 = (((index_16 >> 3u) & 0x1010101u) * 255u);
-          const qk_u32 looked_up_16 = ((qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, packed_16) & (~is_second_16)) | (qk_byte_perm(0x26190d01u, 0x71594535u, packed_16) & is_second_16));
-          const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
-          const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{looked_up_13, looked_up_14, looked_up_15, looked_up_16}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-          const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-          acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x0_d.y), acc1_0);
-          acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x0_d.w), acc1_1);
-          acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x0_d.y), acc1_2);
-          acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x0_d.w), acc1_3);
-        }
-      }
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
 }
 QK_KERNEL(128, 4) matmul_iq4_nl_qa8_rows_rp16_m16n8k32_2540369a(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);

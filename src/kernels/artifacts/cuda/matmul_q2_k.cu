@@ -28,135 +28,135 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_e2f8e319_tile(const qk_args& a
   qk_f32 next_x0_d1;
   qk_i32x2 next_x0_s0;
   qk_i32x2 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 512u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 512u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel & (lane_at < 192u))) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<0>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 1u);
+    const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 256u));
+    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
+    const bool in_panel_2 = (true & (ahead < groups));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel & (lane_at < 192u))) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 192u) + 64u)));
+    if ((in_panel_2 & (lane_at < 192u))) {
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
     }
     qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<0>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 256u));
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
-      const bool in_panel_2 = (true & (ahead < groups));
-      if ((in_panel_2 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_2, w + group_at_2);
-      }
-      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 192u) + 64u)));
-      if ((in_panel_2 & (lane_at < 192u))) {
-        qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 256u));
-      const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
-      const qk_u32 a = (pairs_2 & 0x3030303u);
-      const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
-      const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
-      const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
-      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d1), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
-      const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-      const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
-      const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
-      slot = ((slot == 1u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
+    const qk_u32 base = (ring_base + (slot * 256u));
+    const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
+    const qk_u32 a = (pairs_2 & 0x3030303u);
+    const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
+    const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
+    const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
+    const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
+    const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d1), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
+    const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
+    const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    slot = ((slot == 1u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_e2f8e319(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -216,513 +216,62 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_45dce915_tile(const qk_args& a
   qk_f32 acc7_1;
   qk_f32 acc7_2;
   qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 4800u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(64u));
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1600u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-#pragma unroll 1
-    for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
-      const qk_u32 panel = (first_panel + panel_index);
-      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      acc0_0 = 0x0p+0f;
-      acc0_1 = 0x0p+0f;
-      acc0_2 = 0x0p+0f;
-      acc0_3 = 0x0p+0f;
-      acc1_0 = 0x0p+0f;
-      acc1_1 = 0x0p+0f;
-      acc1_2 = 0x0p+0f;
-      acc1_3 = 0x0p+0f;
-      acc2_0 = 0x0p+0f;
-      acc2_1 = 0x0p+0f;
-      acc2_2 = 0x0p+0f;
-      acc2_3 = 0x0p+0f;
-      acc3_0 = 0x0p+0f;
-      acc3_1 = 0x0p+0f;
-      acc3_2 = 0x0p+0f;
-      acc3_3 = 0x0p+0f;
-      acc4_0 = 0x0p+0f;
-      acc4_1 = 0x0p+0f;
-      acc4_2 = 0x0p+0f;
-      acc4_3 = 0x0p+0f;
-      acc5_0 = 0x0p+0f;
-      acc5_1 = 0x0p+0f;
-      acc5_2 = 0x0p+0f;
-      acc5_3 = 0x0p+0f;
-      acc6_0 = 0x0p+0f;
-      acc6_1 = 0x0p+0f;
-      acc6_2 = 0x0p+0f;
-      acc6_3 = 0x0p+0f;
-      acc7_0 = 0x0p+0f;
-      acc7_1 = 0x0p+0f;
-      acc7_2 = 0x0p+0f;
-      acc7_3 = 0x0p+0f;
-#pragma unroll 1
-      for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-        qk_async_wait<1>();
-        qk_warp_sync();
-        const qk_u32 ahead = (stage + 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const bool wraps = (groups <= ahead);
-        const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
-        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
-        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1600u));
-        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 1600ull));
-        const bool in_panel_3 = (more & (next_stage < groups));
-        if ((in_panel_3 & (lane_at < 64u))) {
-          qk_async_copy(ring + slot_at_3, w + group_at_3);
-        }
-        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(64u));
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
-        }
-        qk_async_commit();
-        const qk_u32 base = (ring_base + (slot * 1600u));
-        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-        const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
-        const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
-        const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
-        const qk_u32 a = (pairs_2 & 0x3030303u);
-        const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
-        const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
-        const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
-        const qk_i32 part = (qk_i32)((bytes & 255u));
-        const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
-        const qk_i32 part_3 = (qk_i32)(((bytes >> 16u) & 255u));
-        const qk_i32 part_4 = (qk_i32)(((bytes >> 24u) & 255u));
-        const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x))), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y))), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z))), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w))), (d1 * x0_d.z), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
-        const qk_i32 part_5 = (qk_i32)((bytes_2 & 255u));
-        const qk_i32 part_6 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-        const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 16u) & 255u));
-        const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 24u) & 255u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_5, x0_s0.x), qk_mul(part_7, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_5, x0_s1.x), qk_mul(part_7, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m1 * x0_d.z), acc0_3);
-        const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
-        const qk_u32 a_5 = (pairs_3 & 0x3030303u);
-        const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
-        const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
-        const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 128u) + (g * 4u)));
-        const qk_i32 part_9 = (qk_i32)((bytes_3 & 255u));
-        const qk_i32 part_10 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-        const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 16u) & 255u));
-        const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 24u) & 255u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_9, c_3.x), qk_mul(part_11, c_4.x))), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_9, c_3.y), qk_mul(part_11, c_4.y))), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.z), qk_mul(part_12, c_4.z))), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.w), qk_mul(part_12, c_4.w))), (d1_2 * x0_d.w), acc1_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 160u) + (g * 4u)));
-        const qk_i32 part_13 = (qk_i32)((bytes_4 & 255u));
-        const qk_i32 part_14 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-        const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 16u) & 255u));
-        const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 24u) & 255u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-        acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_13, x0_s0.z), qk_mul(part_15, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_13, x0_s1.z), qk_mul(part_15, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
-        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-        const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
-        const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
-        const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (lane * 4u)));
-        const qk_u32 a_9 = (pairs_4 & 0x3030303u);
-        const qk_u32 a_10 = ((pairs_4 >> 4u) & 0x3030303u);
-        const qk_u32 a_11 = ((pairs_4 >> 2u) & 0x3030303u);
-        const qk_u32 a_12 = ((pairs_4 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 128u) + (g * 4u)));
-        const qk_i32 part_17 = (qk_i32)((bytes_5 & 255u));
-        const qk_i32 part_18 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-        const qk_i32 part_19 = (qk_i32)(((bytes_5 >> 16u) & 255u));
-        const qk_i32 part_20 = (qk_i32)(((bytes_5 >> 24u) & 255u));
-        const qk_i32x4 c_5 = qk_mma_u8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_6 = qk_mma_u8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_17, c_5.x), qk_mul(part_19, c_6.x))), (d0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_17, c_5.y), qk_mul(part_19, c_6.y))), (d0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.z), qk_mul(part_20, c_6.z))), (d1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.w), qk_mul(part_20, c_6.w))), (d1_3 * x1_d.z), acc2_3);
-        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 160u) + (g * 4u)));
-        const qk_i32 part_21 = (qk_i32)((bytes_6 & 255u));
-        const qk_i32 part_22 = (qk_i32)(((bytes_6 >> 8u) & 255u));
-        const qk_i32 part_23 = (qk_i32)(((bytes_6 >> 16u) & 255u));
-        const qk_i32 part_24 = (qk_i32)(((bytes_6 >> 24u) & 255u));
-        const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
-        const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-        acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_21, x1_s0.x), qk_mul(part_23, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_21, x1_s1.x), qk_mul(part_23, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s0.x), qk_mul(part_24, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s1.x), qk_mul(part_24, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
-        const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 640u) + (lane * 4u)));
-        const qk_u32 a_13 = (pairs_5 & 0x3030303u);
-        const qk_u32 a_14 = ((pairs_5 >> 4u) & 0x3030303u);
-        const qk_u32 a_15 = ((pairs_5 >> 2u) & 0x3030303u);
-        const qk_u32 a_16 = ((pairs_5 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 128u) + (g * 4u)));
-        const qk_i32 part_25 = (qk_i32)((bytes_7 & 255u));
-        const qk_i32 part_26 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-        const qk_i32 part_27 = (qk_i32)(((bytes_7 >> 16u) & 255u));
-        const qk_i32 part_28 = (qk_i32)(((bytes_7 >> 24u) & 255u));
-        const qk_i32x4 c_7 = qk_mma_u8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_8 = qk_mma_u8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_25, c_7.x), qk_mul(part_27, c_8.x))), (d0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_25, c_7.y), qk_mul(part_27, c_8.y))), (d0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.z), qk_mul(part_28, c_8.z))), (d1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.w), qk_mul(part_28, c_8.w))), (d1_4 * x1_d.w), acc3_3);
-        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 160u) + (g * 4u)));
-        const qk_i32 part_29 = (qk_i32)((bytes_8 & 255u));
-        const qk_i32 part_30 = (qk_i32)(((bytes_8 >> 8u) & 255u));
-        const qk_i32 part_31 = (qk_i32)(((bytes_8 >> 16u) & 255u));
-        const qk_i32 part_32 = (qk_i32)(((bytes_8 >> 24u) & 255u));
-        const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
-        const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-        acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_29, x1_s0.z), qk_mul(part_31, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_29, x1_s1.z), qk_mul(part_31, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s0.z), qk_mul(part_32, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s1.z), qk_mul(part_32, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
-        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
-        const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
-        const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
-        const qk_u32 pairs_6 = qk_load_shared<qk_u32>(ring + ((base + 832u) + (lane * 4u)));
-        const qk_u32 a_17 = (pairs_6 & 0x3030303u);
-        const qk_u32 a_18 = ((pairs_6 >> 4u) & 0x3030303u);
-        const qk_u32 a_19 = ((pairs_6 >> 2u) & 0x3030303u);
-        const qk_u32 a_20 = ((pairs_6 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes_9 = qk_load_shared<qk_u32>(ring + (((base + 832u) + 128u) + (g * 4u)));
-        const qk_i32 part_33 = (qk_i32)((bytes_9 & 255u));
-        const qk_i32 part_34 = (qk_i32)(((bytes_9 >> 8u) & 255u));
-        const qk_i32 part_35 = (qk_i32)(((bytes_9 >> 16u) & 255u));
-        const qk_i32 part_36 = (qk_i32)(((bytes_9 >> 24u) & 255u));
-        const qk_i32x4 c_9 = qk_mma_u8s8_k16(qk_u32x2{a_17, a_18}, x2_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_10 = qk_mma_u8s8_k16(qk_u32x2{a_19, a_20}, x2_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
-        const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_33, c_9.x), qk_mul(part_35, c_10.x))), (d0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_33, c_9.y), qk_mul(part_35, c_10.y))), (d0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_34, c_9.z), qk_mul(part_36, c_10.z))), (d1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_34, c_9.w), qk_mul(part_36, c_10.w))), (d1_5 * x2_d.z), acc4_3);
-        const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_10 = qk_load_shared<qk_u32>(ring + (((base + 832u) + 160u) + (g * 4u)));
-        const qk_i32 part_37 = (qk_i32)((bytes_10 & 255u));
-        const qk_i32 part_38 = (qk_i32)(((bytes_10 >> 8u) & 255u));
-        const qk_i32 part_39 = (qk_i32)(((bytes_10 >> 16u) & 255u));
-        const qk_i32 part_40 = (qk_i32)(((bytes_10 >> 24u) & 255u));
-        const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
-        const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-        acc4_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_37, x2_s0.x), qk_mul(part_39, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_37, x2_s1.x), qk_mul(part_39, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_38, x2_s0.x), qk_mul(part_40, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_38, x2_s1.x), qk_mul(part_40, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
-        const qk_u32 pairs_7 = qk_load_shared<qk_u32>(ring + ((base + 1024u) + (lane * 4u)));
-        const qk_u32 a_21 = (pairs_7 & 0x3030303u);
-        const qk_u32 a_22 = ((pairs_7 >> 4u) & 0x3030303u);
-        const qk_u32 a_23 = ((pairs_7 >> 2u) & 0x3030303u);
-        const qk_u32 a_24 = ((pairs_7 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes_11 = qk_load_shared<qk_u32>(ring + (((base + 1024u) + 128u) + (g * 4u)));
-        const qk_i32 part_41 = (qk_i32)((bytes_11 & 255u));
-        const qk_i32 part_42 = (qk_i32)(((bytes_11 >> 8u) & 255u));
-        const qk_i32 part_43 = (qk_i32)(((bytes_11 >> 16u) & 255u));
-        const qk_i32 part_44 = (qk_i32)(((bytes_11 >> 24u) & 255u));
-        const qk_i32x4 c_11 = qk_mma_u8s8_k16(qk_u32x2{a_21, a_22}, x2_q.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_12 = qk_mma_u8s8_k16(qk_u32x2{a_23, a_24}, x2_q.w, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
-        const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_41, c_11.x), qk_mul(part_43, c_12.x))), (d0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_41, c_11.y), qk_mul(part_43, c_12.y))), (d0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_42, c_11.z), qk_mul(part_44, c_12.z))), (d1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_42, c_11.w), qk_mul(part_44, c_12.w))), (d1_6 * x2_d.w), acc5_3);
-        const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_12 = qk_load_shared<qk_u32>(ring + (((base + 1024u) + 160u) + (g * 4u)));
-        const qk_i32 part_45 = (qk_i32)((bytes_12 & 255u));
-        const qk_i32 part_46 = (qk_i32)(((bytes_12 >> 8u) & 255u));
-        const qk_i32 part_47 = (qk_i32)(((bytes_12 >> 16u) & 255u));
-        const qk_i32 part_48 = (qk_i32)(((bytes_12 >> 24u) & 255u));
-        const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
-        const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-        acc5_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_45, x2_s0.z), qk_mul(part_47, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_45, x2_s1.z), qk_mul(part_47, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_46, x2_s0.z), qk_mul(part_48, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_46, x2_s1.z), qk_mul(part_48, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
-        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
-        const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
-        const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
-        const qk_u32 pairs_8 = qk_load_shared<qk_u32>(ring + ((base + 1216u) + (lane * 4u)));
-        const qk_u32 a_25 = (pairs_8 & 0x3030303u);
-        const qk_u32 a_26 = ((pairs_8 >> 4u) & 0x3030303u);
-        const qk_u32 a_27 = ((pairs_8 >> 2u) & 0x3030303u);
-        const qk_u32 a_28 = ((pairs_8 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes_13 = qk_load_shared<qk_u32>(ring + (((base + 1216u) + 128u) + (g * 4u)));
-        const qk_i32 part_49 = (qk_i32)((bytes_13 & 255u));
-        const qk_i32 part_50 = (qk_i32)(((bytes_13 >> 8u) & 255u));
-        const qk_i32 part_51 = (qk_i32)(((bytes_13 >> 16u) & 255u));
-        const qk_i32 part_52 = (qk_i32)(((bytes_13 >> 24u) & 255u));
-        const qk_i32x4 c_13 = qk_mma_u8s8_k16(qk_u32x2{a_25, a_26}, x3_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_14 = qk_mma_u8s8_k16(qk_u32x2{a_27, a_28}, x3_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
-        const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_49, c_13.x), qk_mul(part_51, c_14.x))), (d0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_49, c_13.y), qk_mul(part_51, c_14.y))), (d0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_50, c_13.z), qk_mul(part_52, c_14.z))), (d1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_50, c_13.w), qk_mul(part_52, c_14.w))), (d1_7 * x3_d.z), acc6_3);
-        const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_14 = qk_load_shared<qk_u32>(ring + (((base + 1216u) + 160u) + (g * 4u)));
-        const qk_i32 part_53 = (qk_i32)((bytes_14 & 255u));
-        const qk_i32 part_54 = (qk_i32)(((bytes_14 >> 8u) & 255u));
-        const qk_i32 part_55 = (qk_i32)(((bytes_14 >> 16u) & 255u));
-        const qk_i32 part_56 = (qk_i32)(((bytes_14 >> 24u) & 255u));
-        const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
-        const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-        acc6_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_53, x3_s0.x), qk_mul(part_55, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_53, x3_s1.x), qk_mul(part_55, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_54, x3_s0.x), qk_mul(part_56, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_54, x3_s1.x), qk_mul(part_56, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
-        const qk_u32 pairs_9 = qk_load_shared<qk_u32>(ring + ((base + 1408u) + (lane * 4u)));
-        const qk_u32 a_29 = (pairs_9 & 0x3030303u);
-        const qk_u32 a_30 = ((pairs_9 >> 4u) & 0x3030303u);
-        const qk_u32 a_31 = ((pairs_9 >> 2u) & 0x3030303u);
-        const qk_u32 a_32 = ((pairs_9 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes_15 = qk_load_shared<qk_u32>(ring + (((base + 1408u) + 128u) + (g * 4u)));
-        const qk_i32 part_57 = (qk_i32)((bytes_15 & 255u));
-        const qk_i32 part_58 = (qk_i32)(((bytes_15 >> 8u) & 255u));
-        const qk_i32 part_59 = (qk_i32)(((bytes_15 >> 16u) & 255u));
-        const qk_i32 part_60 = (qk_i32)(((bytes_15 >> 24u) & 255u));
-        const qk_i32x4 c_15 = qk_mma_u8s8_k16(qk_u32x2{a_29, a_30}, x3_q.z, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_16 = qk_mma_u8s8_k16(qk_u32x2{a_31, a_32}, x3_q.w, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
-        const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_57, c_15.x), qk_mul(part_59, c_16.x))), (d0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_57, c_15.y), qk_mul(part_59, c_16.y))), (d0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_58, c_15.z), qk_mul(part_60, c_16.z))), (d1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_58, c_15.w), qk_mul(part_60, c_16.w))), (d1_8 * x3_d.w), acc7_3);
-        const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_16 = qk_load_shared<qk_u32>(ring + (((base + 1408u) + 160u) + (g * 4u)));
-        const qk_i32 part_61 = (qk_i32)((bytes_16 & 255u));
-        const qk_i32 part_62 = (qk_i32)(((bytes_16 >> 8u) & 255u));
-        const qk_i32 part_63 = (qk_i32)(((bytes_16 >> 16u) & 255u));
-        const qk_i32 part_64 = (qk_i32)(((bytes_16 >> 24u) & 255u));
-        const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
-        const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-        acc7_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_61, x3_s0.z), qk_mul(part_63, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_61, x3_s1.z), qk_mul(part_63, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_62, x3_s0.z), qk_mul(part_64, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_62, x3_s1.z), qk_mul(part_64, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
-        slot = ((slot == 2u) ? 0u : (slot + 1u));
-      }
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
-    }
-}
-QK_KERNEL(128, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_45dce915(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q2_k_qa8_rows_rp16_m16n8k32_45dce915_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 4800u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
   }
-}
-
-// matmul.q2_k.qa8.rows.rp16.m16n8k32.f6ac085f
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q2_k:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 5f50c27a599f719f2ec873b4ba2c93c7794a31d6a61e9eedf076b4487930400e
-QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 19200 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_f32 acc2_0;
-  qk_f32 acc2_1;
-  qk_f32 acc2_2;
-  qk_f32 acc2_3;
-  qk_f32 acc3_0;
-  qk_f32 acc3_1;
-  qk_f32 acc3_2;
-  qk_f32 acc3_3;
-  qk_f32 acc4_0;
-  qk_f32 acc4_1;
-  qk_f32 acc4_2;
-  qk_f32 acc4_3;
-  qk_f32 acc5_0;
-  qk_f32 acc5_1;
-  qk_f32 acc5_2;
-  qk_f32 acc5_3;
-  qk_f32 acc6_0;
-  qk_f32 acc6_1;
-  qk_f32 acc6_2;
-  qk_f32 acc6_3;
-  qk_f32 acc7_0;
-  qk_f32 acc7_1;
-  qk_f32 acc7_2;
-  qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 4800u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(64u));
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1600u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
+  const qk_u64 part_at = (group_at + (qk_u64)(64u));
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1600u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+#pragma unroll 1
+  for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
+    const qk_u32 panel = (first_panel + panel_index);
     const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -761,9 +310,13 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const bool wraps = (groups <= ahead);
+      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
+      const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+      const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
       const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1600u));
-      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
-      const bool in_panel_3 = (true & (ahead < groups));
+      const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 1600ull));
+      const bool in_panel_3 = (more & (next_stage < groups));
       if ((in_panel_3 & (lane_at < 64u))) {
         qk_async_copy(ring + slot_at_3, w + group_at_3);
       }
@@ -1057,6 +610,453 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
     if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
+  }
+}
+QK_KERNEL(128, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_45dce915(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q2_k_qa8_rows_rp16_m16n8k32_45dce915_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q2_k.qa8.rows.rp16.m16n8k32.f6ac085f
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q2_k:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
+// ir sha256 5f50c27a599f719f2ec873b4ba2c93c7794a31d6a61e9eedf076b4487930400e
+QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 19200 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_f32 acc2_0;
+  qk_f32 acc2_1;
+  qk_f32 acc2_2;
+  qk_f32 acc2_3;
+  qk_f32 acc3_0;
+  qk_f32 acc3_1;
+  qk_f32 acc3_2;
+  qk_f32 acc3_3;
+  qk_f32 acc4_0;
+  qk_f32 acc4_1;
+  qk_f32 acc4_2;
+  qk_f32 acc4_3;
+  qk_f32 acc5_0;
+  qk_f32 acc5_1;
+  qk_f32 acc5_2;
+  qk_f32 acc5_3;
+  qk_f32 acc6_0;
+  qk_f32 acc6_1;
+  qk_f32 acc6_2;
+  qk_f32 acc6_3;
+  qk_f32 acc7_0;
+  qk_f32 acc7_1;
+  qk_f32 acc7_2;
+  qk_f32 acc7_3;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 4800u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(64u));
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1600u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+  acc4_0 = 0x0p+0f;
+  acc4_1 = 0x0p+0f;
+  acc4_2 = 0x0p+0f;
+  acc4_3 = 0x0p+0f;
+  acc5_0 = 0x0p+0f;
+  acc5_1 = 0x0p+0f;
+  acc5_2 = 0x0p+0f;
+  acc5_3 = 0x0p+0f;
+  acc6_0 = 0x0p+0f;
+  acc6_1 = 0x0p+0f;
+  acc6_2 = 0x0p+0f;
+  acc6_3 = 0x0p+0f;
+  acc7_0 = 0x0p+0f;
+  acc7_1 = 0x0p+0f;
+  acc7_2 = 0x0p+0f;
+  acc7_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1600u));
+    const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
+    const bool in_panel_3 = (true & (ahead < groups));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
+    }
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(64u));
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 1600u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+    const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
+    const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
+    const qk_u32 a = (pairs_2 & 0x3030303u);
+    const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
+    const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
+    const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
+    const qk_i32 part = (qk_i32)((bytes & 255u));
+    const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_3 = (qk_i32)(((bytes >> 16u) & 255u));
+    const qk_i32 part_4 = (qk_i32)(((bytes >> 24u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part, c.x), qk_mul(part_3, c_2.x))), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part, c.y), qk_mul(part_3, c_2.y))), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.z), qk_mul(part_4, c_2.z))), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.w), qk_mul(part_4, c_2.w))), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
+    const qk_i32 part_5 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_6 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 16u) & 255u));
+    const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 24u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_5, x0_s0.x), qk_mul(part_7, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_5, x0_s1.x), qk_mul(part_7, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
+    const qk_u32 a_5 = (pairs_3 & 0x3030303u);
+    const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
+    const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
+    const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 128u) + (g * 4u)));
+    const qk_i32 part_9 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_10 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 16u) & 255u));
+    const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 24u) & 255u));
+    const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_9, c_3.x), qk_mul(part_11, c_4.x))), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_9, c_3.y), qk_mul(part_11, c_4.y))), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.z), qk_mul(part_12, c_4.z))), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.w), qk_mul(part_12, c_4.w))), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 160u) + (g * 4u)));
+    const qk_i32 part_13 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_14 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+    const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 16u) & 255u));
+    const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 24u) & 255u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_13, x0_s0.z), qk_mul(part_15, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_13, x0_s1.z), qk_mul(part_15, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+    const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
+    const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (lane * 4u)));
+    const qk_u32 a_9 = (pairs_4 & 0x3030303u);
+    const qk_u32 a_10 = ((pairs_4 >> 4u) & 0x3030303u);
+    const qk_u32 a_11 = ((pairs_4 >> 2u) & 0x3030303u);
+    const qk_u32 a_12 = ((pairs_4 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 128u) + (g * 4u)));
+    const qk_i32 part_17 = (qk_i32)((bytes_5 & 255u));
+    const qk_i32 part_18 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+    const qk_i32 part_19 = (qk_i32)(((bytes_5 >> 16u) & 255u));
+    const qk_i32 part_20 = (qk_i32)(((bytes_5 >> 24u) & 255u));
+    const qk_i32x4 c_5 = qk_mma_u8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_6 = qk_mma_u8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_17, c_5.x), qk_mul(part_19, c_6.x))), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_17, c_5.y), qk_mul(part_19, c_6.y))), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.z), qk_mul(part_20, c_6.z))), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.w), qk_mul(part_20, c_6.w))), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 160u) + (g * 4u)));
+    const qk_i32 part_21 = (qk_i32)((bytes_6 & 255u));
+    const qk_i32 part_22 = (qk_i32)(((bytes_6 >> 8u) & 255u));
+    const qk_i32 part_23 = (qk_i32)(((bytes_6 >> 16u) & 255u));
+    const qk_i32 part_24 = (qk_i32)(((bytes_6 >> 24u) & 255u));
+    const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
+    const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_21, x1_s0.x), qk_mul(part_23, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_21, x1_s1.x), qk_mul(part_23, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s0.x), qk_mul(part_24, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s1.x), qk_mul(part_24, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 640u) + (lane * 4u)));
+    const qk_u32 a_13 = (pairs_5 & 0x3030303u);
+    const qk_u32 a_14 = ((pairs_5 >> 4u) & 0x3030303u);
+    const qk_u32 a_15 = ((pairs_5 >> 2u) & 0x3030303u);
+    const qk_u32 a_16 = ((pairs_5 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 128u) + (g * 4u)));
+    const qk_i32 part_25 = (qk_i32)((bytes_7 & 255u));
+    const qk_i32 part_26 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+    const qk_i32 part_27 = (qk_i32)(((bytes_7 >> 16u) & 255u));
+    const qk_i32 part_28 = (qk_i32)(((bytes_7 >> 24u) & 255u));
+    const qk_i32x4 c_7 = qk_mma_u8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_8 = qk_mma_u8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_25, c_7.x), qk_mul(part_27, c_8.x))), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_25, c_7.y), qk_mul(part_27, c_8.y))), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.z), qk_mul(part_28, c_8.z))), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.w), qk_mul(part_28, c_8.w))), (d1_4 * x1_d.w), acc3_3);
+    const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 160u) + (g * 4u)));
+    const qk_i32 part_29 = (qk_i32)((bytes_8 & 255u));
+    const qk_i32 part_30 = (qk_i32)(((bytes_8 >> 8u) & 255u));
+    const qk_i32 part_31 = (qk_i32)(((bytes_8 >> 16u) & 255u));
+    const qk_i32 part_32 = (qk_i32)(((bytes_8 >> 24u) & 255u));
+    const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
+    const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_29, x1_s0.z), qk_mul(part_31, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_29, x1_s1.z), qk_mul(part_31, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s0.z), qk_mul(part_32, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s1.z), qk_mul(part_32, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+    const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
+    const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
+    const qk_u32 pairs_6 = qk_load_shared<qk_u32>(ring + ((base + 832u) + (lane * 4u)));
+    const qk_u32 a_17 = (pairs_6 & 0x3030303u);
+    const qk_u32 a_18 = ((pairs_6 >> 4u) & 0x3030303u);
+    const qk_u32 a_19 = ((pairs_6 >> 2u) & 0x3030303u);
+    const qk_u32 a_20 = ((pairs_6 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_9 = qk_load_shared<qk_u32>(ring + (((base + 832u) + 128u) + (g * 4u)));
+    const qk_i32 part_33 = (qk_i32)((bytes_9 & 255u));
+    const qk_i32 part_34 = (qk_i32)(((bytes_9 >> 8u) & 255u));
+    const qk_i32 part_35 = (qk_i32)(((bytes_9 >> 16u) & 255u));
+    const qk_i32 part_36 = (qk_i32)(((bytes_9 >> 24u) & 255u));
+    const qk_i32x4 c_9 = qk_mma_u8s8_k16(qk_u32x2{a_17, a_18}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_10 = qk_mma_u8s8_k16(qk_u32x2{a_19, a_20}, x2_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
+    const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
+    acc4_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_33, c_9.x), qk_mul(part_35, c_10.x))), (d0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_33, c_9.y), qk_mul(part_35, c_10.y))), (d0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_34, c_9.z), qk_mul(part_36, c_10.z))), (d1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_34, c_9.w), qk_mul(part_36, c_10.w))), (d1_5 * x2_d.z), acc4_3);
+    const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_10 = qk_load_shared<qk_u32>(ring + (((base + 832u) + 160u) + (g * 4u)));
+    const qk_i32 part_37 = (qk_i32)((bytes_10 & 255u));
+    const qk_i32 part_38 = (qk_i32)(((bytes_10 >> 8u) & 255u));
+    const qk_i32 part_39 = (qk_i32)(((bytes_10 >> 16u) & 255u));
+    const qk_i32 part_40 = (qk_i32)(((bytes_10 >> 24u) & 255u));
+    const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
+    const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
+    acc4_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_37, x2_s0.x), qk_mul(part_39, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_37, x2_s1.x), qk_mul(part_39, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_38, x2_s0.x), qk_mul(part_40, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_38, x2_s1.x), qk_mul(part_40, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
+    const qk_u32 pairs_7 = qk_load_shared<qk_u32>(ring + ((base + 1024u) + (lane * 4u)));
+    const qk_u32 a_21 = (pairs_7 & 0x3030303u);
+    const qk_u32 a_22 = ((pairs_7 >> 4u) & 0x3030303u);
+    const qk_u32 a_23 = ((pairs_7 >> 2u) & 0x3030303u);
+    const qk_u32 a_24 = ((pairs_7 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_11 = qk_load_shared<qk_u32>(ring + (((base + 1024u) + 128u) + (g * 4u)));
+    const qk_i32 part_41 = (qk_i32)((bytes_11 & 255u));
+    const qk_i32 part_42 = (qk_i32)(((bytes_11 >> 8u) & 255u));
+    const qk_i32 part_43 = (qk_i32)(((bytes_11 >> 16u) & 255u));
+    const qk_i32 part_44 = (qk_i32)(((bytes_11 >> 24u) & 255u));
+    const qk_i32x4 c_11 = qk_mma_u8s8_k16(qk_u32x2{a_21, a_22}, x2_q.z, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_12 = qk_mma_u8s8_k16(qk_u32x2{a_23, a_24}, x2_q.w, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
+    const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
+    acc5_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_41, c_11.x), qk_mul(part_43, c_12.x))), (d0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_41, c_11.y), qk_mul(part_43, c_12.y))), (d0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_42, c_11.z), qk_mul(part_44, c_12.z))), (d1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_42, c_11.w), qk_mul(part_44, c_12.w))), (d1_6 * x2_d.w), acc5_3);
+    const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_12 = qk_load_shared<qk_u32>(ring + (((base + 1024u) + 160u) + (g * 4u)));
+    const qk_i32 part_45 = (qk_i32)((bytes_12 & 255u));
+    const qk_i32 part_46 = (qk_i32)(((bytes_12 >> 8u) & 255u));
+    const qk_i32 part_47 = (qk_i32)(((bytes_12 >> 16u) & 255u));
+    const qk_i32 part_48 = (qk_i32)(((bytes_12 >> 24u) & 255u));
+    const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
+    const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
+    acc5_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_45, x2_s0.z), qk_mul(part_47, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_45, x2_s1.z), qk_mul(part_47, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_46, x2_s0.z), qk_mul(part_48, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_46, x2_s1.z), qk_mul(part_48, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+    const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
+    const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
+    const qk_u32 pairs_8 = qk_load_shared<qk_u32>(ring + ((base + 1216u) + (lane * 4u)));
+    const qk_u32 a_25 = (pairs_8 & 0x3030303u);
+    const qk_u32 a_26 = ((pairs_8 >> 4u) & 0x3030303u);
+    const qk_u32 a_27 = ((pairs_8 >> 2u) & 0x3030303u);
+    const qk_u32 a_28 = ((pairs_8 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_13 = qk_load_shared<qk_u32>(ring + (((base + 1216u) + 128u) + (g * 4u)));
+    const qk_i32 part_49 = (qk_i32)((bytes_13 & 255u));
+    const qk_i32 part_50 = (qk_i32)(((bytes_13 >> 8u) & 255u));
+    const qk_i32 part_51 = (qk_i32)(((bytes_13 >> 16u) & 255u));
+    const qk_i32 part_52 = (qk_i32)(((bytes_13 >> 24u) & 255u));
+    const qk_i32x4 c_13 = qk_mma_u8s8_k16(qk_u32x2{a_25, a_26}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_14 = qk_mma_u8s8_k16(qk_u32x2{a_27, a_28}, x3_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
+    const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
+    acc6_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_49, c_13.x), qk_mul(part_51, c_14.x))), (d0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_49, c_13.y), qk_mul(part_51, c_14.y))), (d0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_50, c_13.z), qk_mul(part_52, c_14.z))), (d1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_50, c_13.w), qk_mul(part_52, c_14.w))), (d1_7 * x3_d.z), acc6_3);
+    const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_14 = qk_load_shared<qk_u32>(ring + (((base + 1216u) + 160u) + (g * 4u)));
+    const qk_i32 part_53 = (qk_i32)((bytes_14 & 255u));
+    const qk_i32 part_54 = (qk_i32)(((bytes_14 >> 8u) & 255u));
+    const qk_i32 part_55 = (qk_i32)(((bytes_14 >> 16u) & 255u));
+    const qk_i32 part_56 = (qk_i32)(((bytes_14 >> 24u) & 255u));
+    const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
+    const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
+    acc6_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_53, x3_s0.x), qk_mul(part_55, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_53, x3_s1.x), qk_mul(part_55, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_54, x3_s0.x), qk_mul(part_56, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_54, x3_s1.x), qk_mul(part_56, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
+    const qk_u32 pairs_9 = qk_load_shared<qk_u32>(ring + ((base + 1408u) + (lane * 4u)));
+    const qk_u32 a_29 = (pairs_9 & 0x3030303u);
+    const qk_u32 a_30 = ((pairs_9 >> 4u) & 0x3030303u);
+    const qk_u32 a_31 = ((pairs_9 >> 2u) & 0x3030303u);
+    const qk_u32 a_32 = ((pairs_9 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_15 = qk_load_shared<qk_u32>(ring + (((base + 1408u) + 128u) + (g * 4u)));
+    const qk_i32 part_57 = (qk_i32)((bytes_15 & 255u));
+    const qk_i32 part_58 = (qk_i32)(((bytes_15 >> 8u) & 255u));
+    const qk_i32 part_59 = (qk_i32)(((bytes_15 >> 16u) & 255u));
+    const qk_i32 part_60 = (qk_i32)(((bytes_15 >> 24u) & 255u));
+    const qk_i32x4 c_15 = qk_mma_u8s8_k16(qk_u32x2{a_29, a_30}, x3_q.z, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_16 = qk_mma_u8s8_k16(qk_u32x2{a_31, a_32}, x3_q.w, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
+    const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
+    acc7_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_57, c_15.x), qk_mul(part_59, c_16.x))), (d0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_57, c_15.y), qk_mul(part_59, c_16.y))), (d0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_58, c_15.z), qk_mul(part_60, c_16.z))), (d1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_58, c_15.w), qk_mul(part_60, c_16.w))), (d1_8 * x3_d.w), acc7_3);
+    const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_16 = qk_load_shared<qk_u32>(ring + (((base + 1408u) + 160u) + (g * 4u)));
+    const qk_i32 part_61 = (qk_i32)((bytes_16 & 255u));
+    const qk_i32 part_62 = (qk_i32)(((bytes_16 >> 8u) & 255u));
+    const qk_i32 part_63 = (qk_i32)(((bytes_16 >> 16u) & 255u));
+    const qk_i32 part_64 = (qk_i32)(((bytes_16 >> 24u) & 255u));
+    const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
+    const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
+    acc7_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_61, x3_s0.z), qk_mul(part_63, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_61, x3_s1.z), qk_mul(part_63, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_62, x3_s0.z), qk_mul(part_64, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_62, x3_s1.z), qk_mul(part_64, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  const qk_u32 row_n = ((panel * 16u) + g);
+  const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+  if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+  const qk_u32 row_n_2 = ((panel * 16u) + g);
+  const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+  const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+  if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+  const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
 }
 QK_KERNEL(128, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1101,266 +1101,266 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_b467ff85_tile(const qk_args& a
   qk_f32 acc3_1;
   qk_f32 acc3_2;
   qk_f32 acc3_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 2u);
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 3328u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 768u) + 64u)));
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    if ((in_panel & (lane_at < 256u))) {
-      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 832u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 768u) + 64u)));
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    if ((in_panel_2 & (lane_at < 256u))) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1664u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 1600ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_3, w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 768u) + 64u)));
-    if (in_panel_3) {
-      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
-    }
-    if ((in_panel_3 & (lane_at < 256u))) {
-      qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    acc2_0 = 0x0p+0f;
-    acc2_1 = 0x0p+0f;
-    acc2_2 = 0x0p+0f;
-    acc2_3 = 0x0p+0f;
-    acc3_0 = 0x0p+0f;
-    acc3_1 = 0x0p+0f;
-    acc3_2 = 0x0p+0f;
-    acc3_3 = 0x0p+0f;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 2u);
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 3328u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 768u) + 64u)));
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  if ((in_panel & (lane_at < 256u))) {
+    qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 832u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 768u) + 64u)));
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  if ((in_panel_2 & (lane_at < 256u))) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1664u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 1600ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_3, w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 768u) + 64u)));
+  if (in_panel_3) {
+    qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
+  }
+  if ((in_panel_3 & (lane_at < 256u))) {
+    qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 832u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      if ((in_panel_4 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_4, w + group_at_4);
-      }
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 768u) + 64u)));
-      if (in_panel_4) {
-        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
-      }
-      if ((in_panel_4 & (lane_at < 256u))) {
-        qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 832u));
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-      const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
-      const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
-      const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
-      const qk_u32 a = (pairs_2 & 0x3030303u);
-      const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
-      const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
-      const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
-      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d.z), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
-      const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-      const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
-      const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d.z), acc0_3);
-      const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
-      const qk_u32 a_5 = (pairs_3 & 0x3030303u);
-      const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
-      const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
-      const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
-      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 128u) + (g * 4u)));
-      const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
-      const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-      const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
-      const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
-      const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 160u) + (g * 4u)));
-      const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
-      const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-      const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
-      const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
-      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s0.z), qk_mul(part_17, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s1.z), qk_mul(part_17, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-      const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
-      const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
-      const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (lane * 4u)));
-      const qk_u32 a_9 = (pairs_4 & 0x3030303u);
-      const qk_u32 a_10 = ((pairs_4 >> 4u) & 0x3030303u);
-      const qk_u32 a_11 = ((pairs_4 >> 2u) & 0x3030303u);
-      const qk_u32 a_12 = ((pairs_4 >> 6u) & 0x3030303u);
-      const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 128u) + (g * 4u)));
-      const qk_i32 part_18 = (qk_i32)((bytes_5 & 255u));
-      const qk_i32 part_19 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-      const qk_i32 part_20 = (qk_i32)(((bytes_5 >> 16u) & 255u));
-      const qk_i32 part_21 = (qk_i32)(((bytes_5 >> 24u) & 255u));
-      const qk_i32x4 c_5 = qk_mma_u8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_6 = qk_mma_u8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-      const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.x), qk_mul(part_20, c_6.x))), (d0_3 * x1_d.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.y), qk_mul(part_20, c_6.y))), (d0_3 * x1_d.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.z), qk_mul(part_21, c_6.z))), (d1_3 * x1_d.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.w), qk_mul(part_21, c_6.w))), (d1_3 * x1_d.z), acc2_3);
-      const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 160u) + (g * 4u)));
-      const qk_i32 part_22 = (qk_i32)((bytes_6 & 255u));
-      const qk_i32 part_23 = (qk_i32)(((bytes_6 >> 8u) & 255u));
-      const qk_i32 part_24 = (qk_i32)(((bytes_6 >> 16u) & 255u));
-      const qk_i32 part_25 = (qk_i32)(((bytes_6 >> 24u) & 255u));
-      const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
-      const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s0.x), qk_mul(part_24, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s1.x), qk_mul(part_24, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x1_s0.x), qk_mul(part_25, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x1_s1.x), qk_mul(part_25, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
-      const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 640u) + (lane * 4u)));
-      const qk_u32 a_13 = (pairs_5 & 0x3030303u);
-      const qk_u32 a_14 = ((pairs_5 >> 4u) & 0x3030303u);
-      const qk_u32 a_15 = ((pairs_5 >> 2u) & 0x3030303u);
-      const qk_u32 a_16 = ((pairs_5 >> 6u) & 0x3030303u);
-      const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 128u) + (g * 4u)));
-      const qk_i32 part_26 = (qk_i32)((bytes_7 & 255u));
-      const qk_i32 part_27 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-      const qk_i32 part_28 = (qk_i32)(((bytes_7 >> 16u) & 255u));
-      const qk_i32 part_29 = (qk_i32)(((bytes_7 >> 24u) & 255u));
-      const qk_i32x4 c_7 = qk_mma_u8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_8 = qk_mma_u8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-      const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.x), qk_mul(part_28, c_8.x))), (d0_4 * x1_d.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.y), qk_mul(part_28, c_8.y))), (d0_4 * x1_d.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.z), qk_mul(part_29, c_8.z))), (d1_4 * x1_d.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.w), qk_mul(part_29, c_8.w))), (d1_4 * x1_d.w), acc3_3);
-      const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 160u) + (g * 4u)));
-      const qk_i32 part_30 = (qk_i32)((bytes_8 & 255u));
-      const qk_i32 part_31 = (qk_i32)(((bytes_8 >> 8u) & 255u));
-      const qk_i32 part_32 = (qk_i32)(((bytes_8 >> 16u) & 255u));
-      const qk_i32 part_33 = (qk_i32)(((bytes_8 >> 24u) & 255u));
-      const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
-      const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s0.z), qk_mul(part_32, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s1.z), qk_mul(part_32, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x1_s0.z), qk_mul(part_33, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x1_s1.z), qk_mul(part_33, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 832u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_4, w + group_at_4);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 768u) + 64u)));
+    if (in_panel_4) {
+      qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
     }
+    if ((in_panel_4 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 832u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+    const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
+    const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
+    const qk_u32 a = (pairs_2 & 0x3030303u);
+    const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
+    const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
+    const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
+    const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
+    const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
+    const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
+    const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
+    const qk_u32 a_5 = (pairs_3 & 0x3030303u);
+    const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
+    const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
+    const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 128u) + (g * 4u)));
+    const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
+    const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
+    const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 160u) + (g * 4u)));
+    const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+    const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
+    const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s0.z), qk_mul(part_17, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s1.z), qk_mul(part_17, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+    const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
+    const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (lane * 4u)));
+    const qk_u32 a_9 = (pairs_4 & 0x3030303u);
+    const qk_u32 a_10 = ((pairs_4 >> 4u) & 0x3030303u);
+    const qk_u32 a_11 = ((pairs_4 >> 2u) & 0x3030303u);
+    const qk_u32 a_12 = ((pairs_4 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 128u) + (g * 4u)));
+    const qk_i32 part_18 = (qk_i32)((bytes_5 & 255u));
+    const qk_i32 part_19 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+    const qk_i32 part_20 = (qk_i32)(((bytes_5 >> 16u) & 255u));
+    const qk_i32 part_21 = (qk_i32)(((bytes_5 >> 24u) & 255u));
+    const qk_i32x4 c_5 = qk_mma_u8s8_k16(qk_u32x2{a_9, a_10}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_6 = qk_mma_u8s8_k16(qk_u32x2{a_11, a_12}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.x), qk_mul(part_20, c_6.x))), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.y), qk_mul(part_20, c_6.y))), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.z), qk_mul(part_21, c_6.z))), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.w), qk_mul(part_21, c_6.w))), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 160u) + (g * 4u)));
+    const qk_i32 part_22 = (qk_i32)((bytes_6 & 255u));
+    const qk_i32 part_23 = (qk_i32)(((bytes_6 >> 8u) & 255u));
+    const qk_i32 part_24 = (qk_i32)(((bytes_6 >> 16u) & 255u));
+    const qk_i32 part_25 = (qk_i32)(((bytes_6 >> 24u) & 255u));
+    const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
+    const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s0.x), qk_mul(part_24, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s1.x), qk_mul(part_24, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x1_s0.x), qk_mul(part_25, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x1_s1.x), qk_mul(part_25, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 640u) + (lane * 4u)));
+    const qk_u32 a_13 = (pairs_5 & 0x3030303u);
+    const qk_u32 a_14 = ((pairs_5 >> 4u) & 0x3030303u);
+    const qk_u32 a_15 = ((pairs_5 >> 2u) & 0x3030303u);
+    const qk_u32 a_16 = ((pairs_5 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 128u) + (g * 4u)));
+    const qk_i32 part_26 = (qk_i32)((bytes_7 & 255u));
+    const qk_i32 part_27 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+    const qk_i32 part_28 = (qk_i32)(((bytes_7 >> 16u) & 255u));
+    const qk_i32 part_29 = (qk_i32)(((bytes_7 >> 24u) & 255u));
+    const qk_i32x4 c_7 = qk_mma_u8s8_k16(qk_u32x2{a_13, a_14}, x1_q.z, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_8 = qk_mma_u8s8_k16(qk_u32x2{a_15, a_16}, x1_q.w, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.x), qk_mul(part_28, c_8.x))), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.y), qk_mul(part_28, c_8.y))), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.z), qk_mul(part_29, c_8.z))), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.w), qk_mul(part_29, c_8.w))), (d1_4 * x1_d.w), acc3_3);
+    const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 640u) + 160u) + (g * 4u)));
+    const qk_i32 part_30 = (qk_i32)((bytes_8 & 255u));
+    const qk_i32 part_31 = (qk_i32)(((bytes_8 >> 8u) & 255u));
+    const qk_i32 part_32 = (qk_i32)(((bytes_8 >> 16u) & 255u));
+    const qk_i32 part_33 = (qk_i32)(((bytes_8 >> 24u) & 255u));
+    const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
+    const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s0.z), qk_mul(part_32, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s1.z), qk_mul(part_32, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x1_s0.z), qk_mul(part_33, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x1_s1.z), qk_mul(part_33, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(128, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_b467ff85(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1401,190 +1401,190 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_28455ef6_tile(const qk_args& a
   qk_f32x4 next_x0_d;
   qk_i32x4 next_x0_s0;
   qk_i32x4 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 4u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 1792u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 384u) + 64u)));
-    if ((in_panel & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 448u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 384u) + 64u)));
-    if ((in_panel_2 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 896u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 1600ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_3, w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 384u) + 64u)));
-    if ((in_panel_3 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
-    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 4u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 1792u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 1600ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 384u) + 64u)));
+  if ((in_panel & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 448u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 1600ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 384u) + 64u)));
+  if ((in_panel_2 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 896u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 1600ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_3, w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 384u) + 64u)));
+  if ((in_panel_3 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x4 x0_q = next_x0_q;
-      const qk_f32x4 x0_d = next_x0_d;
-      const qk_i32x4 x0_s0 = next_x0_s0;
-      const qk_i32x4 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
-      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 448u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      if ((in_panel_4 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_4, w + group_at_4);
-      }
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 384u) + 64u)));
-      if ((in_panel_4 & (lane_at < 384u))) {
-        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 448u));
-      const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
-      const qk_u32 a = (pairs_2 & 0x3030303u);
-      const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
-      const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
-      const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
-      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d.z), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
-      const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-      const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
-      const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d.z), acc0_3);
-      const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
-      const qk_u32 a_5 = (pairs_3 & 0x3030303u);
-      const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
-      const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
-      const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
-      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 128u) + (g * 4u)));
-      const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
-      const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-      const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
-      const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
-      const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
-      const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 160u) + (g * 4u)));
-      const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
-      const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-      const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
-      const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
-      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s0.z), qk_mul(part_17, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s1.z), qk_mul(part_17, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x4 x0_q = next_x0_q;
+    const qk_f32x4 x0_d = next_x0_d;
+    const qk_i32x4 x0_s0 = next_x0_s0;
+    const qk_i32x4 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 448u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 1600ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_4, w + group_at_4);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 384u) + 64u)));
+    if ((in_panel_4 & (lane_at < 384u))) {
+      qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
     }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 448u));
+    const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
+    const qk_u32 a = (pairs_2 & 0x3030303u);
+    const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
+    const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
+    const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
+    const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
+    const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
+    const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
+    const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
+    const qk_u32 a_5 = (pairs_3 & 0x3030303u);
+    const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
+    const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
+    const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 128u) + (g * 4u)));
+    const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
+    const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
+    const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x0_q.z, qk_i32x4{0, 0, 0, 0});
+    const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x0_q.w, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 160u) + (g * 4u)));
+    const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+    const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
+    const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s0.z), qk_mul(part_17, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x0_s1.z), qk_mul(part_17, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(128, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_28455ef6(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1627,258 +1627,258 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_19bed4fe_tile(const qk_args& a
   qk_f32 next_x1_d1;
   qk_i32x2 next_x1_s0;
   qk_i32x2 next_x1_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 2048u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 1600ull));
-    const bool in_panel = (true & (group < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel & (lane_at < 192u))) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 1600ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 256u), w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_2 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at + 256u) + 64u), w + part_at_2);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 512u);
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 1600ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_3 & (lane_at < 192u))) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 1600ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    if ((in_panel_4 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 256u), w + group_at_4);
-    }
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_4 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at_2 + 256u) + 64u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1024u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 1600ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    if ((in_panel_5 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_3, w + group_at_5);
-    }
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_5 & (lane_at < 192u))) {
-      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 1600ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    if ((in_panel_6 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_3 + 256u), w + group_at_6);
-    }
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_6 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at_3 + 256u) + 64u), w + part_at_6);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 2048u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 1600ull));
+  const bool in_panel = (true & (group < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel & (lane_at < 192u))) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 1600ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 256u), w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_2 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at + 256u) + 64u), w + part_at_2);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 512u);
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 1600ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_3 & (lane_at < 192u))) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 1600ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  if ((in_panel_4 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 256u), w + group_at_4);
+  }
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_4 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at_2 + 256u) + 64u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1024u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 1600ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  if ((in_panel_5 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_3, w + group_at_5);
+  }
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_5 & (lane_at < 192u))) {
+    qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 1600ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  if ((in_panel_6 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_3 + 256u), w + group_at_6);
+  }
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_6 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at_3 + 256u) + 64u), w + part_at_6);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+  next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+  next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_i32x2 x1_s0 = next_x1_s0;
-      const qk_i32x2 x1_s1 = next_x1_s1;
-      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
-      const bool x_exists_3 = (x_group_3 < groups);
-      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
-      const bool x_exists_4 = (x_group_4 < groups);
-      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-      next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
-      next_x1_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 512u));
-      const qk_u32 group_7 = (ahead * 2u);
-      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 1600ull));
-      const bool in_panel_7 = (true & (group_7 < groups));
-      if ((in_panel_7 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_4, w + group_at_7);
-      }
-      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 192u) + 64u)));
-      if ((in_panel_7 & (lane_at < 192u))) {
-        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_7);
-      }
-      const qk_u32 group_8 = ((ahead * 2u) + 1u);
-      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 1600ull));
-      const bool in_panel_8 = (true & (group_8 < groups));
-      if ((in_panel_8 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_4 + 256u), w + group_at_8);
-      }
-      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 192u) + 64u)));
-      if ((in_panel_8 & (lane_at < 192u))) {
-        qk_async_copy(ring + ((slot_at_4 + 256u) + 64u), w + part_at_8);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 512u));
-      const qk_u32 group_9 = (stage * 2u);
-      if ((group_9 < groups)) {
-        const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
-        const qk_u32 a = (pairs_2 & 0x3030303u);
-        const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
-        const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
-        const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
-        const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-        const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-        const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
-        const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
-        const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d1), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
-        const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
-        const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-        const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
-        const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_10 = ((stage * 2u) + 1u);
-      if ((group_10 < groups)) {
-        const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 64u) + (lane * 4u)));
-        const qk_u32 a_5 = (pairs_3 & 0x3030303u);
-        const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
-        const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
-        const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (g * 4u)));
-        const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 128u) + (g * 4u)));
-        const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
-        const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-        const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
-        const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x1_d1), acc0_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 256u) + (g * 4u)) + 32u));
-        const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 160u) + (g * 4u)));
-        const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
-        const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-        const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
-        const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s0.x), qk_mul(part_16, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s1.x), qk_mul(part_16, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s0.x), qk_mul(part_17, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s1.x), qk_mul(part_17, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
-      }
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_i32x2 x1_s0 = next_x1_s0;
+    const qk_i32x2 x1_s1 = next_x1_s1;
+    const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 512u));
+    const qk_u32 group_7 = (ahead * 2u);
+    const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 1600ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    if ((in_panel_7 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_4, w + group_at_7);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 192u) + 64u)));
+    if ((in_panel_7 & (lane_at < 192u))) {
+      qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_7);
     }
+    const qk_u32 group_8 = ((ahead * 2u) + 1u);
+    const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 1600ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    if ((in_panel_8 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_4 + 256u), w + group_at_8);
+    }
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 192u) + 64u)));
+    if ((in_panel_8 & (lane_at < 192u))) {
+      qk_async_copy(ring + ((slot_at_4 + 256u) + 64u), w + part_at_8);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 512u));
+    const qk_u32 group_9 = (stage * 2u);
+    if ((group_9 < groups)) {
+      const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
+      const qk_u32 a = (pairs_2 & 0x3030303u);
+      const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
+      const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
+      const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
+      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+      const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
+      const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
+      const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d1), acc0_3);
+      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
+      const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+      const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+      const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
+      const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
+      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_10 = ((stage * 2u) + 1u);
+    if ((group_10 < groups)) {
+      const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 64u) + (lane * 4u)));
+      const qk_u32 a_5 = (pairs_3 & 0x3030303u);
+      const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
+      const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
+      const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (g * 4u)));
+      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 128u) + (g * 4u)));
+      const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
+      const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+      const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
+      const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
+      const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x1_d1), acc0_3);
+      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 256u) + (g * 4u)) + 32u));
+      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 160u) + (g * 4u)));
+      const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
+      const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+      const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
+      const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
+      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s0.x), qk_mul(part_16, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s1.x), qk_mul(part_16, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s0.x), qk_mul(part_17, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s1.x), qk_mul(part_17, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+    }
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 2) matmul_q2_k_qa8_rows_rp16_m16n8k32_19bed4fe(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1931,402 +1931,402 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_1069a288_tile(const qk_args& a
   qk_f32 next_x3_d1;
   qk_i32x2 next_x3_s0;
   qk_i32x2 next_x3_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 3072u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 1600ull));
-    const bool in_panel = (true & (group < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel & (lane_at < 192u))) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 1600ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 256u), w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_2 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at + 256u) + 64u), w + part_at_2);
-    }
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 1600ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 512u), w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_3 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at + 512u) + 64u), w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 1600ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    if ((in_panel_4 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 768u), w + group_at_4);
-    }
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_4 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at + 768u) + 64u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1024u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 1600ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    if ((in_panel_5 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_5);
-    }
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_5 & (lane_at < 192u))) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 1600ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    if ((in_panel_6 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 256u), w + group_at_6);
-    }
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_6 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at_2 + 256u) + 64u), w + part_at_6);
-    }
-    const qk_u32 group_7 = 6u;
-    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 1600ull));
-    const bool in_panel_7 = (true & (group_7 < groups));
-    if ((in_panel_7 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + group_at_7);
-    }
-    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_7 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at_2 + 512u) + 64u), w + part_at_7);
-    }
-    const qk_u32 group_8 = 7u;
-    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 1600ull));
-    const bool in_panel_8 = (true & (group_8 < groups));
-    if ((in_panel_8 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 768u), w + group_at_8);
-    }
-    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 192u) + 64u)));
-    if ((in_panel_8 & (lane_at < 192u))) {
-      qk_async_copy(ring + ((slot_at_2 + 768u) + 64u), w + part_at_8);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_3 = 2u;
-    const bool x_exists_3 = (x_group_3 < groups);
-    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-    next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
-    next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_4 = 3u;
-    const bool x_exists_4 = (x_group_4 < groups);
-    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-    next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
-    next_x3_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 192ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 3072u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 1600ull));
+  const bool in_panel = (true & (group < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel & (lane_at < 192u))) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 1600ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 256u), w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_2 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at + 256u) + 64u), w + part_at_2);
+  }
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 1600ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 512u), w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_3 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at + 512u) + 64u), w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 1600ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  if ((in_panel_4 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 768u), w + group_at_4);
+  }
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_4 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at + 768u) + 64u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1024u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 1600ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  if ((in_panel_5 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_5);
+  }
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_5 & (lane_at < 192u))) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 1600ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  if ((in_panel_6 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 256u), w + group_at_6);
+  }
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_6 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at_2 + 256u) + 64u), w + part_at_6);
+  }
+  const qk_u32 group_7 = 6u;
+  const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 1600ull));
+  const bool in_panel_7 = (true & (group_7 < groups));
+  if ((in_panel_7 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + group_at_7);
+  }
+  const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_7 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at_2 + 512u) + 64u), w + part_at_7);
+  }
+  const qk_u32 group_8 = 7u;
+  const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 1600ull));
+  const bool in_panel_8 = (true & (group_8 < groups));
+  if ((in_panel_8 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 768u), w + group_at_8);
+  }
+  const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 192u) + 64u)));
+  if ((in_panel_8 & (lane_at < 192u))) {
+    qk_async_copy(ring + ((slot_at_2 + 768u) + 64u), w + part_at_8);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+  next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+  next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_3 = 2u;
+  const bool x_exists_3 = (x_group_3 < groups);
+  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+  next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+  next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+  next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_4 = 3u;
+  const bool x_exists_4 = (x_group_4 < groups);
+  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+  next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+  next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+  next_x3_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_i32x2 x1_s0 = next_x1_s0;
-      const qk_i32x2 x1_s1 = next_x1_s1;
-      const qk_u32x2 x2_q = next_x2_q;
-      const qk_f32 x2_d0 = next_x2_d0;
-      const qk_f32 x2_d1 = next_x2_d1;
-      const qk_i32x2 x2_s0 = next_x2_s0;
-      const qk_i32x2 x2_s1 = next_x2_s1;
-      const qk_u32x2 x3_q = next_x3_q;
-      const qk_f32 x3_d0 = next_x3_d0;
-      const qk_f32 x3_d1 = next_x3_d1;
-      const qk_i32x2 x3_s0 = next_x3_s0;
-      const qk_i32x2 x3_s1 = next_x3_s1;
-      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
-      const bool x_exists_5 = (x_group_5 < groups);
-      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
-      const bool x_exists_6 = (x_group_6 < groups);
-      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
-      next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
-      next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
-      const bool x_exists_7 = (x_group_7 < groups);
-      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
-      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
-      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
-      next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
-      next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
-      const bool x_exists_8 = (x_group_8 < groups);
-      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
-      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
-      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
-      next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
-      next_x3_s1 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_8) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<1>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 2u);
-      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1024u));
-      const qk_u32 group_9 = (ahead * 4u);
-      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 1600ull));
-      const bool in_panel_9 = (true & (group_9 < groups));
-      if ((in_panel_9 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_3, w + group_at_9);
-      }
-      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 192u) + 64u)));
-      if ((in_panel_9 & (lane_at < 192u))) {
-        qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_9);
-      }
-      const qk_u32 group_10 = ((ahead * 4u) + 1u);
-      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 1600ull));
-      const bool in_panel_10 = (true & (group_10 < groups));
-      if ((in_panel_10 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_3 + 256u), w + group_at_10);
-      }
-      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 192u) + 64u)));
-      if ((in_panel_10 & (lane_at < 192u))) {
-        qk_async_copy(ring + ((slot_at_3 + 256u) + 64u), w + part_at_10);
-      }
-      const qk_u32 group_11 = ((ahead * 4u) + 2u);
-      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 1600ull));
-      const bool in_panel_11 = (true & (group_11 < groups));
-      if ((in_panel_11 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_3 + 512u), w + group_at_11);
-      }
-      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 192u) + 64u)));
-      if ((in_panel_11 & (lane_at < 192u))) {
-        qk_async_copy(ring + ((slot_at_3 + 512u) + 64u), w + part_at_11);
-      }
-      const qk_u32 group_12 = ((ahead * 4u) + 3u);
-      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 1600ull));
-      const bool in_panel_12 = (true & (group_12 < groups));
-      if ((in_panel_12 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_3 + 768u), w + group_at_12);
-      }
-      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 192u) + 64u)));
-      if ((in_panel_12 & (lane_at < 192u))) {
-        qk_async_copy(ring + ((slot_at_3 + 768u) + 64u), w + part_at_12);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 1024u));
-      const qk_u32 group_13 = (stage * 4u);
-      if ((group_13 < groups)) {
-        const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
-        const qk_u32 a = (pairs_2 & 0x3030303u);
-        const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
-        const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
-        const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
-        const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-        const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-        const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
-        const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
-        const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d1), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
-        const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
-        const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-        const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
-        const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_14 = ((stage * 4u) + 1u);
-      if ((group_14 < groups)) {
-        const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 64u) + (lane * 4u)));
-        const qk_u32 a_5 = (pairs_3 & 0x3030303u);
-        const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
-        const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
-        const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (g * 4u)));
-        const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 128u) + (g * 4u)));
-        const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
-        const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-        const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
-        const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x1_d1), acc0_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 256u) + (g * 4u)) + 32u));
-        const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 160u) + (g * 4u)));
-        const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
-        const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-        const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
-        const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s0.x), qk_mul(part_16, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s1.x), qk_mul(part_16, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s0.x), qk_mul(part_17, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s1.x), qk_mul(part_17, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
-      }
-      const qk_u32 group_15 = ((stage * 4u) + 2u);
-      if ((group_15 < groups)) {
-        const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + (((base + 512u) + 64u) + (lane * 4u)));
-        const qk_u32 a_9 = (pairs_4 & 0x3030303u);
-        const qk_u32 a_10 = ((pairs_4 >> 4u) & 0x3030303u);
-        const qk_u32 a_11 = ((pairs_4 >> 2u) & 0x3030303u);
-        const qk_u32 a_12 = ((pairs_4 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 512u) + (g * 4u)));
-        const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + ((((base + 512u) + 64u) + 128u) + (g * 4u)));
-        const qk_i32 part_18 = (qk_i32)((bytes_5 & 255u));
-        const qk_i32 part_19 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-        const qk_i32 part_20 = (qk_i32)(((bytes_5 >> 16u) & 255u));
-        const qk_i32 part_21 = (qk_i32)(((bytes_5 >> 24u) & 255u));
-        const qk_i32x4 c_5 = qk_mma_u8s8_k16(qk_u32x2{a_9, a_10}, x2_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_6 = qk_mma_u8s8_k16(qk_u32x2{a_11, a_12}, x2_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.x), qk_mul(part_20, c_6.x))), (d0_3 * x2_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.y), qk_mul(part_20, c_6.y))), (d0_3 * x2_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.z), qk_mul(part_21, c_6.z))), (d1_3 * x2_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.w), qk_mul(part_21, c_6.w))), (d1_3 * x2_d1), acc0_3);
-        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 512u) + (g * 4u)) + 32u));
-        const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + ((((base + 512u) + 64u) + 160u) + (g * 4u)));
-        const qk_i32 part_22 = (qk_i32)((bytes_6 & 255u));
-        const qk_i32 part_23 = (qk_i32)(((bytes_6 >> 8u) & 255u));
-        const qk_i32 part_24 = (qk_i32)(((bytes_6 >> 16u) & 255u));
-        const qk_i32 part_25 = (qk_i32)(((bytes_6 >> 24u) & 255u));
-        const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
-        const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x2_s0.x), qk_mul(part_24, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x2_s1.x), qk_mul(part_24, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x2_s0.x), qk_mul(part_25, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x2_s1.x), qk_mul(part_25, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
-      }
-      const qk_u32 group_16 = ((stage * 4u) + 3u);
-      if ((group_16 < groups)) {
-        const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + (((base + 768u) + 64u) + (lane * 4u)));
-        const qk_u32 a_13 = (pairs_5 & 0x3030303u);
-        const qk_u32 a_14 = ((pairs_5 >> 4u) & 0x3030303u);
-        const qk_u32 a_15 = ((pairs_5 >> 2u) & 0x3030303u);
-        const qk_u32 a_16 = ((pairs_5 >> 6u) & 0x3030303u);
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 768u) + (g * 4u)));
-        const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + ((((base + 768u) + 64u) + 128u) + (g * 4u)));
-        const qk_i32 part_26 = (qk_i32)((bytes_7 & 255u));
-        const qk_i32 part_27 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-        const qk_i32 part_28 = (qk_i32)(((bytes_7 >> 16u) & 255u));
-        const qk_i32 part_29 = (qk_i32)(((bytes_7 >> 24u) & 255u));
-        const qk_i32x4 c_7 = qk_mma_u8s8_k16(qk_u32x2{a_13, a_14}, x3_q.x, qk_i32x4{0, 0, 0, 0});
-        const qk_i32x4 c_8 = qk_mma_u8s8_k16(qk_u32x2{a_15, a_16}, x3_q.y, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.x), qk_mul(part_28, c_8.x))), (d0_4 * x3_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.y), qk_mul(part_28, c_8.y))), (d0_4 * x3_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.z), qk_mul(part_29, c_8.z))), (d1_4 * x3_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.w), qk_mul(part_29, c_8.w))), (d1_4 * x3_d1), acc0_3);
-        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 32u));
-        const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + ((((base + 768u) + 64u) + 160u) + (g * 4u)));
-        const qk_i32 part_30 = (qk_i32)((bytes_8 & 255u));
-        const qk_i32 part_31 = (qk_i32)(((bytes_8 >> 8u) & 255u));
-        const qk_i32 part_32 = (qk_i32)(((bytes_8 >> 16u) & 255u));
-        const qk_i32 part_33 = (qk_i32)(((bytes_8 >> 24u) & 255u));
-        const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
-        const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x3_s0.x), qk_mul(part_32, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x3_s1.x), qk_mul(part_32, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x3_s0.x), qk_mul(part_33, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x3_s1.x), qk_mul(part_33, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
-      }
-      slot = ((slot == 2u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_i32x2 x1_s0 = next_x1_s0;
+    const qk_i32x2 x1_s1 = next_x1_s1;
+    const qk_u32x2 x2_q = next_x2_q;
+    const qk_f32 x2_d0 = next_x2_d0;
+    const qk_f32 x2_d1 = next_x2_d1;
+    const qk_i32x2 x2_s0 = next_x2_s0;
+    const qk_i32x2 x2_s1 = next_x2_s1;
+    const qk_u32x2 x3_q = next_x3_q;
+    const qk_f32 x3_d0 = next_x3_d0;
+    const qk_f32 x3_d1 = next_x3_d1;
+    const qk_i32x2 x3_s0 = next_x3_s0;
+    const qk_i32x2 x3_s1 = next_x3_s1;
+    const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+    const bool x_exists_5 = (x_group_5 < groups);
+    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+    const bool x_exists_6 = (x_group_6 < groups);
+    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+    const bool x_exists_7 = (x_group_7 < groups);
+    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+    next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
+    next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+    const bool x_exists_8 = (x_group_8 < groups);
+    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+    next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
+    next_x3_s1 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_8) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1024u));
+    const qk_u32 group_9 = (ahead * 4u);
+    const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 1600ull));
+    const bool in_panel_9 = (true & (group_9 < groups));
+    if ((in_panel_9 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_9);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 192u) + 64u)));
+    if ((in_panel_9 & (lane_at < 192u))) {
+      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_9);
     }
+    const qk_u32 group_10 = ((ahead * 4u) + 1u);
+    const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 1600ull));
+    const bool in_panel_10 = (true & (group_10 < groups));
+    if ((in_panel_10 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_3 + 256u), w + group_at_10);
+    }
+    const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 192u) + 64u)));
+    if ((in_panel_10 & (lane_at < 192u))) {
+      qk_async_copy(ring + ((slot_at_3 + 256u) + 64u), w + part_at_10);
+    }
+    const qk_u32 group_11 = ((ahead * 4u) + 2u);
+    const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 1600ull));
+    const bool in_panel_11 = (true & (group_11 < groups));
+    if ((in_panel_11 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_3 + 512u), w + group_at_11);
+    }
+    const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 192u) + 64u)));
+    if ((in_panel_11 & (lane_at < 192u))) {
+      qk_async_copy(ring + ((slot_at_3 + 512u) + 64u), w + part_at_11);
+    }
+    const qk_u32 group_12 = ((ahead * 4u) + 3u);
+    const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 1600ull));
+    const bool in_panel_12 = (true & (group_12 < groups));
+    if ((in_panel_12 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_3 + 768u), w + group_at_12);
+    }
+    const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 192u) + 64u)));
+    if ((in_panel_12 & (lane_at < 192u))) {
+      qk_async_copy(ring + ((slot_at_3 + 768u) + 64u), w + part_at_12);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 1024u));
+    const qk_u32 group_13 = (stage * 4u);
+    if ((group_13 < groups)) {
+      const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 64u) + (lane * 4u)));
+      const qk_u32 a = (pairs_2 & 0x3030303u);
+      const qk_u32 a_2 = ((pairs_2 >> 4u) & 0x3030303u);
+      const qk_u32 a_3 = ((pairs_2 >> 2u) & 0x3030303u);
+      const qk_u32 a_4 = ((pairs_2 >> 6u) & 0x3030303u);
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + 128u) + (g * 4u)));
+      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+      const qk_i32 part_4 = (qk_i32)(((bytes >> 16u) & 255u));
+      const qk_i32 part_5 = (qk_i32)(((bytes >> 24u) & 255u));
+      const qk_i32x4 c = qk_mma_u8s8_k16(qk_u32x2{a, a_2}, x0_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_2 = qk_mma_u8s8_k16(qk_u32x2{a_3, a_4}, x0_q.y, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.x), qk_mul(part_4, c_2.x))), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_2, c.y), qk_mul(part_4, c_2.y))), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.z), qk_mul(part_5, c_2.z))), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_3, c.w), qk_mul(part_5, c_2.w))), (d1 * x0_d1), acc0_3);
+      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 64u) + 160u) + (g * 4u)));
+      const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+      const qk_i32 part_7 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+      const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 16u) & 255u));
+      const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
+      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_14 = ((stage * 4u) + 1u);
+    if ((group_14 < groups)) {
+      const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 64u) + (lane * 4u)));
+      const qk_u32 a_5 = (pairs_3 & 0x3030303u);
+      const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
+      const qk_u32 a_7 = ((pairs_3 >> 2u) & 0x3030303u);
+      const qk_u32 a_8 = ((pairs_3 >> 6u) & 0x3030303u);
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (g * 4u)));
+      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 128u) + (g * 4u)));
+      const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
+      const qk_i32 part_11 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+      const qk_i32 part_12 = (qk_i32)(((bytes_3 >> 16u) & 255u));
+      const qk_i32 part_13 = (qk_i32)(((bytes_3 >> 24u) & 255u));
+      const qk_i32x4 c_3 = qk_mma_u8s8_k16(qk_u32x2{a_5, a_6}, x1_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_4 = qk_mma_u8s8_k16(qk_u32x2{a_7, a_8}, x1_q.y, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.x), qk_mul(part_12, c_4.x))), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_10, c_3.y), qk_mul(part_12, c_4.y))), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.z), qk_mul(part_13, c_4.z))), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_11, c_3.w), qk_mul(part_13, c_4.w))), (d1_2 * x1_d1), acc0_3);
+      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 256u) + (g * 4u)) + 32u));
+      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 64u) + 160u) + (g * 4u)));
+      const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
+      const qk_i32 part_15 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+      const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 16u) & 255u));
+      const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
+      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s0.x), qk_mul(part_16, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s1.x), qk_mul(part_16, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s0.x), qk_mul(part_17, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s1.x), qk_mul(part_17, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+    }
+    const qk_u32 group_15 = ((stage * 4u) + 2u);
+    if ((group_15 < groups)) {
+      const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + (((base + 512u) + 64u) + (lane * 4u)));
+      const qk_u32 a_9 = (pairs_4 & 0x3030303u);
+      const qk_u32 a_10 = ((pairs_4 >> 4u) & 0x3030303u);
+      const qk_u32 a_11 = ((pairs_4 >> 2u) & 0x3030303u);
+      const qk_u32 a_12 = ((pairs_4 >> 6u) & 0x3030303u);
+      const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 512u) + (g * 4u)));
+      const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + ((((base + 512u) + 64u) + 128u) + (g * 4u)));
+      const qk_i32 part_18 = (qk_i32)((bytes_5 & 255u));
+      const qk_i32 part_19 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+      const qk_i32 part_20 = (qk_i32)(((bytes_5 >> 16u) & 255u));
+      const qk_i32 part_21 = (qk_i32)(((bytes_5 >> 24u) & 255u));
+      const qk_i32x4 c_5 = qk_mma_u8s8_k16(qk_u32x2{a_9, a_10}, x2_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_6 = qk_mma_u8s8_k16(qk_u32x2{a_11, a_12}, x2_q.y, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+      const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.x), qk_mul(part_20, c_6.x))), (d0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_18, c_5.y), qk_mul(part_20, c_6.y))), (d0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.z), qk_mul(part_21, c_6.z))), (d1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_19, c_5.w), qk_mul(part_21, c_6.w))), (d1_3 * x2_d1), acc0_3);
+      const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 512u) + (g * 4u)) + 32u));
+      const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + ((((base + 512u) + 64u) + 160u) + (g * 4u)));
+      const qk_i32 part_22 = (qk_i32)((bytes_6 & 255u));
+      const qk_i32 part_23 = (qk_i32)(((bytes_6 >> 8u) & 255u));
+      const qk_i32 part_24 = (qk_i32)(((bytes_6 >> 16u) & 255u));
+      const qk_i32 part_25 = (qk_i32)(((bytes_6 >> 24u) & 255u));
+      const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
+      const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x2_s0.x), qk_mul(part_24, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x2_s1.x), qk_mul(part_24, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x2_s0.x), qk_mul(part_25, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x2_s1.x), qk_mul(part_25, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
+    }
+    const qk_u32 group_16 = ((stage * 4u) + 3u);
+    if ((group_16 < groups)) {
+      const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + (((base + 768u) + 64u) + (lane * 4u)));
+      const qk_u32 a_13 = (pairs_5 & 0x3030303u);
+      const qk_u32 a_14 = ((pairs_5 >> 4u) & 0x3030303u);
+      const qk_u32 a_15 = ((pairs_5 >> 2u) & 0x3030303u);
+      const qk_u32 a_16 = ((pairs_5 >> 6u) & 0x3030303u);
+      const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 768u) + (g * 4u)));
+      const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + ((((base + 768u) + 64u) + 128u) + (g * 4u)));
+      const qk_i32 part_26 = (qk_i32)((bytes_7 & 255u));
+      const qk_i32 part_27 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+      const qk_i32 part_28 = (qk_i32)(((bytes_7 >> 16u) & 255u));
+      const qk_i32 part_29 = (qk_i32)(((bytes_7 >> 24u) & 255u));
+      const qk_i32x4 c_7 = qk_mma_u8s8_k16(qk_u32x2{a_13, a_14}, x3_q.x, qk_i32x4{0, 0, 0, 0});
+      const qk_i32x4 c_8 = qk_mma_u8s8_k16(qk_u32x2{a_15, a_16}, x3_q.y, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+      const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.x), qk_mul(part_28, c_8.x))), (d0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_26, c_7.y), qk_mul(part_28, c_8.y))), (d0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.z), qk_mul(part_29, c_8.z))), (d1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_27, c_7.w), qk_mul(part_29, c_8.w))), (d1_4 * x3_d1), acc0_3);
+      const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 32u));
+      const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + ((((base + 768u) + 64u) + 160u) + (g * 4u)));
+      const qk_i32 part_30 = (qk_i32)((bytes_8 & 255u));
+      const qk_i32 part_31 = (qk_i32)(((bytes_8 >> 8u) & 255u));
+      const qk_i32 part_32 = (qk_i32)(((bytes_8 >> 16u) & 255u));
+      const qk_i32 part_33 = (qk_i32)(((bytes_8 >> 24u) & 255u));
+      const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
+      const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x3_s0.x), qk_mul(part_32, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x3_s1.x), qk_mul(part_32, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x3_s0.x), qk_mul(part_33, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x3_s1.x), qk_mul(part_33, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
+    }
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 2) matmul_q2_k_qa8_rows_rp16_m16n8k32_1069a288(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);

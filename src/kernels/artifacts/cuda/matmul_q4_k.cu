@@ -28,132 +28,132 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
   qk_f32 next_x0_d1;
   qk_i32x2 next_x0_s0;
   qk_i32x2 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 704u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 704u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<0>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 1u);
+    const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 352u));
+    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+    const bool in_panel_2 = (true & (ahead < groups));
+    if ((in_panel_2 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_2, w + group_at_2);
     }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_2 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
     }
     qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<0>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 352u));
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
-      const bool in_panel_2 = (true & (ahead < groups));
-      if ((in_panel_2 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_2, w + group_at_2);
-      }
-      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
-      if ((in_panel_2 & (lane_at < 288u))) {
-        qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 352u));
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
-      const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
-      const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
-      const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
-      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
-      slot = ((slot == 1u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
+    const qk_u32 base = (ring_base + (slot * 352u));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+    const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+    const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    slot = ((slot == 1u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -213,519 +213,74 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
   qk_f32 acc7_1;
   qk_f32 acc7_2;
   qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 7104u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(64u));
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 1536u), w + (part_at + 1536ull));
-    }
-    if ((in_panel & (lane_at < 256u))) {
-      qk_async_copy(ring + ((slot_at + 64u) + 2048u), w + (part_at + 2048ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2368u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if ((in_panel_2 & (lane_at < 256u))) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 2048u), w + (part_at_2 + 2048ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-#pragma unroll 1
-    for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
-      const qk_u32 panel = (first_panel + panel_index);
-      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      acc0_0 = 0x0p+0f;
-      acc0_1 = 0x0p+0f;
-      acc0_2 = 0x0p+0f;
-      acc0_3 = 0x0p+0f;
-      acc1_0 = 0x0p+0f;
-      acc1_1 = 0x0p+0f;
-      acc1_2 = 0x0p+0f;
-      acc1_3 = 0x0p+0f;
-      acc2_0 = 0x0p+0f;
-      acc2_1 = 0x0p+0f;
-      acc2_2 = 0x0p+0f;
-      acc2_3 = 0x0p+0f;
-      acc3_0 = 0x0p+0f;
-      acc3_1 = 0x0p+0f;
-      acc3_2 = 0x0p+0f;
-      acc3_3 = 0x0p+0f;
-      acc4_0 = 0x0p+0f;
-      acc4_1 = 0x0p+0f;
-      acc4_2 = 0x0p+0f;
-      acc4_3 = 0x0p+0f;
-      acc5_0 = 0x0p+0f;
-      acc5_1 = 0x0p+0f;
-      acc5_2 = 0x0p+0f;
-      acc5_3 = 0x0p+0f;
-      acc6_0 = 0x0p+0f;
-      acc6_1 = 0x0p+0f;
-      acc6_2 = 0x0p+0f;
-      acc6_3 = 0x0p+0f;
-      acc7_0 = 0x0p+0f;
-      acc7_1 = 0x0p+0f;
-      acc7_2 = 0x0p+0f;
-      acc7_3 = 0x0p+0f;
-#pragma unroll 1
-      for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-        qk_async_wait<1>();
-        qk_warp_sync();
-        const qk_u32 ahead = (stage + 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const bool wraps = (groups <= ahead);
-        const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
-        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
-        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2368u));
-        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 2368ull));
-        const bool in_panel_3 = (more & (next_stage < groups));
-        if ((in_panel_3 & (lane_at < 64u))) {
-          qk_async_copy(ring + slot_at_3, w + group_at_3);
-        }
-        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(64u));
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + ((slot_at_3 + 64u) + 1536u), w + (part_at_3 + 1536ull));
-        }
-        if ((in_panel_3 & (lane_at < 256u))) {
-          qk_async_copy(ring + ((slot_at_3 + 64u) + 2048u), w + (part_at_3 + 2048ull));
-        }
-        qk_async_commit();
-        const qk_u32 base = (ring_base + (slot * 2368u));
-        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-        const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
-        const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
-        const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-        const qk_u32 bytes = (qk_u32)(byte_pair);
-        const qk_i32 part = (qk_i32)((bytes & 255u));
-        const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-        const qk_i32 part_3 = (qk_i32)((bytes_2 & 255u));
-        const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
-        const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-        const qk_i32 part_5 = (qk_i32)((bytes_3 & 255u));
-        const qk_i32 part_6 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-        const qk_i32 part_7 = (qk_i32)((bytes_4 & 255u));
-        const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-        acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
-        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-        const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
-        const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 640u) + (lane * 8u)));
-        const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
-        const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
-        const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
-        const qk_i32 part_9 = (qk_i32)((bytes_5 & 255u));
-        const qk_i32 part_10 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
-        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
-        const qk_i32 part_11 = (qk_i32)((bytes_6 & 255u));
-        const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
-        const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
-        const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-        acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
-        const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
-        const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
-        const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
-        const qk_i32 part_13 = (qk_i32)((bytes_7 & 255u));
-        const qk_i32 part_14 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
-        const qk_i32 part_15 = (qk_i32)((bytes_8 & 255u));
-        const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
-        const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
-        const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-        acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
-        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
-        const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
-        const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
-        const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1216u) + (lane * 8u)));
-        const qk_u32 a_17 = (nibbles_5.x & 0xf0f0f0fu);
-        const qk_u32 a_18 = (nibbles_5.y & 0xf0f0f0fu);
-        const qk_u32 a_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair_9 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_9 = (qk_u32)(byte_pair_9);
-        const qk_i32 part_17 = (qk_i32)((bytes_9 & 255u));
-        const qk_i32 part_18 = (qk_i32)(((bytes_9 >> 8u) & 255u));
-        const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
-        const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
-        const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_10 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_10 = (qk_u32)(byte_pair_10);
-        const qk_i32 part_19 = (qk_i32)((bytes_10 & 255u));
-        const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
-        const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
-        const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-        acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
-        const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1504u) + (lane * 8u)));
-        const qk_u32 a_21 = (nibbles_6.x & 0xf0f0f0fu);
-        const qk_u32 a_22 = (nibbles_6.y & 0xf0f0f0fu);
-        const qk_u32 a_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair_11 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_11 = (qk_u32)(byte_pair_11);
-        const qk_i32 part_21 = (qk_i32)((bytes_11 & 255u));
-        const qk_i32 part_22 = (qk_i32)(((bytes_11 >> 8u) & 255u));
-        const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
-        const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-        const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_12 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_12 = (qk_u32)(byte_pair_12);
-        const qk_i32 part_23 = (qk_i32)((bytes_12 & 255u));
-        const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
-        const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
-        const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-        acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
-        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
-        const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
-        const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
-        const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1792u) + (lane * 8u)));
-        const qk_u32 a_25 = (nibbles_7.x & 0xf0f0f0fu);
-        const qk_u32 a_26 = (nibbles_7.y & 0xf0f0f0fu);
-        const qk_u32 a_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair_13 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_13 = (qk_u32)(byte_pair_13);
-        const qk_i32 part_25 = (qk_i32)((bytes_13 & 255u));
-        const qk_i32 part_26 = (qk_i32)(((bytes_13 >> 8u) & 255u));
-        const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
-        const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
-        const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_14 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_14 = (qk_u32)(byte_pair_14);
-        const qk_i32 part_27 = (qk_i32)((bytes_14 & 255u));
-        const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
-        const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
-        const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-        acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
-        const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2080u) + (lane * 8u)));
-        const qk_u32 a_29 = (nibbles_8.x & 0xf0f0f0fu);
-        const qk_u32 a_30 = (nibbles_8.y & 0xf0f0f0fu);
-        const qk_u32 a_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair_15 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_15 = (qk_u32)(byte_pair_15);
-        const qk_i32 part_29 = (qk_i32)((bytes_15 & 255u));
-        const qk_i32 part_30 = (qk_i32)(((bytes_15 >> 8u) & 255u));
-        const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
-        const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
-        const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_16 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_16 = (qk_u32)(byte_pair_16);
-        const qk_i32 part_31 = (qk_i32)((bytes_16 & 255u));
-        const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
-        const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
-        const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-        acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
-        slot = ((slot == 2u) ? 0u : (slot + 1u));
-      }
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
-    }
-}
-QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 7104u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
   }
-}
-
-// matmul.q4_k.qa8.rows.rp16.m16n8k32.d4f8b3a0
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 cf6297f1a0bd06a940c67f26c1f5ba4ee13242cf8c8f97e0dfcbcf267776b42d
-QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 28416 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_f32 acc2_0;
-  qk_f32 acc2_1;
-  qk_f32 acc2_2;
-  qk_f32 acc2_3;
-  qk_f32 acc3_0;
-  qk_f32 acc3_1;
-  qk_f32 acc3_2;
-  qk_f32 acc3_3;
-  qk_f32 acc4_0;
-  qk_f32 acc4_1;
-  qk_f32 acc4_2;
-  qk_f32 acc4_3;
-  qk_f32 acc5_0;
-  qk_f32 acc5_1;
-  qk_f32 acc5_2;
-  qk_f32 acc5_3;
-  qk_f32 acc6_0;
-  qk_f32 acc6_1;
-  qk_f32 acc6_2;
-  qk_f32 acc6_3;
-  qk_f32 acc7_0;
-  qk_f32 acc7_1;
-  qk_f32 acc7_2;
-  qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 7104u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(64u));
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 1536u), w + (part_at + 1536ull));
-    }
-    if ((in_panel & (lane_at < 256u))) {
-      qk_async_copy(ring + ((slot_at + 64u) + 2048u), w + (part_at + 2048ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2368u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if ((in_panel_2 & (lane_at < 256u))) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 2048u), w + (part_at_2 + 2048ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
+  const qk_u64 part_at = (group_at + (qk_u64)(64u));
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 1536u), w + (part_at + 1536ull));
+  }
+  if ((in_panel & (lane_at < 256u))) {
+    qk_async_copy(ring + ((slot_at + 64u) + 2048u), w + (part_at + 2048ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2368u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if ((in_panel_2 & (lane_at < 256u))) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 2048u), w + (part_at_2 + 2048ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+#pragma unroll 1
+  for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
+    const qk_u32 panel = (first_panel + panel_index);
     const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -764,9 +319,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const bool wraps = (groups <= ahead);
+      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
+      const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+      const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
       const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2368u));
-      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
-      const bool in_panel_3 = (true & (ahead < groups));
+      const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 2368ull));
+      const bool in_panel_3 = (more & (next_stage < groups));
       if ((in_panel_3 & (lane_at < 64u))) {
         qk_async_copy(ring + slot_at_3, w + group_at_3);
       }
@@ -1042,6 +601,447 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
     if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
+  }
+}
+QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q4_k.qa8.rows.rp16.m16n8k32.d4f8b3a0
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
+// ir sha256 cf6297f1a0bd06a940c67f26c1f5ba4ee13242cf8c8f97e0dfcbcf267776b42d
+QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 28416 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_f32 acc2_0;
+  qk_f32 acc2_1;
+  qk_f32 acc2_2;
+  qk_f32 acc2_3;
+  qk_f32 acc3_0;
+  qk_f32 acc3_1;
+  qk_f32 acc3_2;
+  qk_f32 acc3_3;
+  qk_f32 acc4_0;
+  qk_f32 acc4_1;
+  qk_f32 acc4_2;
+  qk_f32 acc4_3;
+  qk_f32 acc5_0;
+  qk_f32 acc5_1;
+  qk_f32 acc5_2;
+  qk_f32 acc5_3;
+  qk_f32 acc6_0;
+  qk_f32 acc6_1;
+  qk_f32 acc6_2;
+  qk_f32 acc6_3;
+  qk_f32 acc7_0;
+  qk_f32 acc7_1;
+  qk_f32 acc7_2;
+  qk_f32 acc7_3;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 7104u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(64u));
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 1536u), w + (part_at + 1536ull));
+  }
+  if ((in_panel & (lane_at < 256u))) {
+    qk_async_copy(ring + ((slot_at + 64u) + 2048u), w + (part_at + 2048ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 2368u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(64u));
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if ((in_panel_2 & (lane_at < 256u))) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 2048u), w + (part_at_2 + 2048ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+  acc4_0 = 0x0p+0f;
+  acc4_1 = 0x0p+0f;
+  acc4_2 = 0x0p+0f;
+  acc4_3 = 0x0p+0f;
+  acc5_0 = 0x0p+0f;
+  acc5_1 = 0x0p+0f;
+  acc5_2 = 0x0p+0f;
+  acc5_3 = 0x0p+0f;
+  acc6_0 = 0x0p+0f;
+  acc6_1 = 0x0p+0f;
+  acc6_2 = 0x0p+0f;
+  acc6_3 = 0x0p+0f;
+  acc7_0 = 0x0p+0f;
+  acc7_1 = 0x0p+0f;
+  acc7_2 = 0x0p+0f;
+  acc7_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 2368u));
+    const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+    const bool in_panel_3 = (true & (ahead < groups));
+    if ((in_panel_3 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_3);
+    }
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(64u));
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 1536u), w + (part_at_3 + 1536ull));
+    }
+    if ((in_panel_3 & (lane_at < 256u))) {
+      qk_async_copy(ring + ((slot_at_3 + 64u) + 2048u), w + (part_at_3 + 2048ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 2368u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+    const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+    const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_i32 part = (qk_i32)((bytes & 255u));
+    const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+    const qk_i32 part_3 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
+    const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
+    const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
+    const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+    const qk_i32 part_5 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_6 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_5), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+    const qk_i32 part_7 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+    const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
+    const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 640u) + (lane * 8u)));
+    const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
+    const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
+    const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
+    const qk_i32 part_9 = (qk_i32)((bytes_5 & 255u));
+    const qk_i32 part_10 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+    const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_9), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
+    const qk_i32 part_11 = (qk_i32)((bytes_6 & 255u));
+    const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
+    const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
+    const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
+    const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
+    const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
+    const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
+    const qk_i32 part_13 = (qk_i32)((bytes_7 & 255u));
+    const qk_i32 part_14 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+    const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_13), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+    const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
+    const qk_i32 part_15 = (qk_i32)((bytes_8 & 255u));
+    const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
+    const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
+    const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+    const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
+    const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
+    const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1216u) + (lane * 8u)));
+    const qk_u32 a_17 = (nibbles_5.x & 0xf0f0f0fu);
+    const qk_u32 a_18 = (nibbles_5.y & 0xf0f0f0fu);
+    const qk_u32 a_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_9 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_9 = (qk_u32)(byte_pair_9);
+    const qk_i32 part_17 = (qk_i32)((bytes_9 & 255u));
+    const qk_i32 part_18 = (qk_i32)(((bytes_9 >> 8u) & 255u));
+    const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
+    const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.x, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.y, part_17), 1262485504))) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
+    const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_10 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_10 = (qk_u32)(byte_pair_10);
+    const qk_i32 part_19 = (qk_i32)((bytes_10 & 255u));
+    const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
+    const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
+    const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
+    acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
+    const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1504u) + (lane * 8u)));
+    const qk_u32 a_21 = (nibbles_6.x & 0xf0f0f0fu);
+    const qk_u32 a_22 = (nibbles_6.y & 0xf0f0f0fu);
+    const qk_u32 a_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_11 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_11 = (qk_u32)(byte_pair_11);
+    const qk_i32 part_21 = (qk_i32)((bytes_11 & 255u));
+    const qk_i32 part_22 = (qk_i32)(((bytes_11 >> 8u) & 255u));
+    const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
+    const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.x, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_21), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
+    const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_12 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_12 = (qk_u32)(byte_pair_12);
+    const qk_i32 part_23 = (qk_i32)((bytes_12 & 255u));
+    const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
+    const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
+    const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
+    acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+    const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
+    const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
+    const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1792u) + (lane * 8u)));
+    const qk_u32 a_25 = (nibbles_7.x & 0xf0f0f0fu);
+    const qk_u32 a_26 = (nibbles_7.y & 0xf0f0f0fu);
+    const qk_u32 a_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_13 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_13 = (qk_u32)(byte_pair_13);
+    const qk_i32 part_25 = (qk_i32)((bytes_13 & 255u));
+    const qk_i32 part_26 = (qk_i32)(((bytes_13 >> 8u) & 255u));
+    const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
+    const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.x, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.y, part_25), 1262485504))) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
+    const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_14 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_14 = (qk_u32)(byte_pair_14);
+    const qk_i32 part_27 = (qk_i32)((bytes_14 & 255u));
+    const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
+    const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
+    const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
+    acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
+    const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2080u) + (lane * 8u)));
+    const qk_u32 a_29 = (nibbles_8.x & 0xf0f0f0fu);
+    const qk_u32 a_30 = (nibbles_8.y & 0xf0f0f0fu);
+    const qk_u32 a_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_15 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_15 = (qk_u32)(byte_pair_15);
+    const qk_i32 part_29 = (qk_i32)((bytes_15 & 255u));
+    const qk_i32 part_30 = (qk_i32)(((bytes_15 >> 8u) & 255u));
+    const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
+    const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.x, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.y, part_29), 1262485504))) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
+    const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_16 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_16 = (qk_u32)(byte_pair_16);
+    const qk_i32 part_31 = (qk_i32)((bytes_16 & 255u));
+    const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
+    const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
+    const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
+    acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  const qk_u32 row_n = ((panel * 16u) + g);
+  const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+  if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+  const qk_u32 row_n_2 = ((panel * 16u) + g);
+  const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+  const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+  if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+  const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
 }
 QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1086,266 +1086,266 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
   qk_f32 acc3_1;
   qk_f32 acc3_2;
   qk_f32 acc3_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 2u);
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 4864u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 1152u) + 64u)));
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
-    }
-    if ((in_panel & (lane_at < 128u))) {
-      qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1216u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 1152u) + 64u)));
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
-    }
-    if ((in_panel_2 & (lane_at < 128u))) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 2432u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2368ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_3, w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 1152u) + 64u)));
-    if (in_panel_3) {
-      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
-    }
-    if (in_panel_3) {
-      qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
-    }
-    if ((in_panel_3 & (lane_at < 128u))) {
-      qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    acc2_0 = 0x0p+0f;
-    acc2_1 = 0x0p+0f;
-    acc2_2 = 0x0p+0f;
-    acc2_3 = 0x0p+0f;
-    acc3_0 = 0x0p+0f;
-    acc3_1 = 0x0p+0f;
-    acc3_2 = 0x0p+0f;
-    acc3_3 = 0x0p+0f;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 2u);
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 4864u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 1152u) + 64u)));
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
+  }
+  if ((in_panel & (lane_at < 128u))) {
+    qk_async_copy(ring + ((slot_at + 64u) + 1024u), w + (part_at + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1216u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 1152u) + 64u)));
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
+  }
+  if ((in_panel_2 & (lane_at < 128u))) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 1024u), w + (part_at_2 + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 2432u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2368ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_3, w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 1152u) + 64u)));
+  if (in_panel_3) {
+    qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
+  }
+  if (in_panel_3) {
+    qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
+  }
+  if ((in_panel_3 & (lane_at < 128u))) {
+    qk_async_copy(ring + ((slot_at_3 + 64u) + 1024u), w + (part_at_3 + 1024ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1216u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      if ((in_panel_4 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_4, w + group_at_4);
-      }
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 1152u) + 64u)));
-      if (in_panel_4) {
-        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
-      }
-      if (in_panel_4) {
-        qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
-      }
-      if ((in_panel_4 & (lane_at < 128u))) {
-        qk_async_copy(ring + ((slot_at_4 + 64u) + 1024u), w + (part_at_4 + 1024ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 1216u));
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-      const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-      const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
-      const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
-      const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
-      const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
-      const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
-      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
-      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
-      const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
-      const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
-      const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-      const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-      const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-      const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-      const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-      const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-      const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
-      const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
-      const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 640u) + (lane * 8u)));
-      const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
-      const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
-      const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
-      const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
-      const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-      const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-      const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
-      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
-      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
-      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
-      const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
-      const qk_i32 part_12 = (qk_i32)((bytes_6 & 255u));
-      const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
-      const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
-      const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc2_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
-      const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
-      const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
-      const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
-      const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
-      const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
-      const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-      const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-      const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
-      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
-      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
-      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-      const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
-      const qk_i32 part_16 = (qk_i32)((bytes_8 & 255u));
-      const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
-      const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
-      const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc3_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1216u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_4, w + group_at_4);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 1152u) + 64u)));
+    if (in_panel_4) {
+      qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
     }
+    if (in_panel_4) {
+      qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
+    }
+    if ((in_panel_4 & (lane_at < 128u))) {
+      qk_async_copy(ring + ((slot_at_4 + 64u) + 1024u), w + (part_at_4 + 1024ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 1216u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+    const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+    const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+    const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
+    const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
+    const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
+    const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+    const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+    const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+    const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
+    const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 640u) + (lane * 8u)));
+    const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
+    const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
+    const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
+    const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
+    const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+    const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
+    const qk_i32 part_12 = (qk_i32)((bytes_6 & 255u));
+    const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
+    const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
+    const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
+    const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
+    const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
+    const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
+    const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
+    const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+    const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+    const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
+    const qk_i32 part_16 = (qk_i32)((bytes_8 & 255u));
+    const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
+    const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
+    const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1386,196 +1386,196 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
   qk_f32x4 next_x0_d;
   qk_i32x4 next_x0_s0;
   qk_i32x4 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 4u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 2560u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
-    const bool in_panel = (true & (0u < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 576u) + 64u)));
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 640u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 576u) + 64u)));
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
-    }
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1280u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2368ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_3, w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 576u) + 64u)));
-    if (in_panel_3) {
-      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
-    }
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
-    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 4u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 2560u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 2368ull));
+  const bool in_panel = (true & (0u < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 576u) + 64u)));
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + ((slot_at + 64u) + 512u), w + (part_at + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 640u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 2368ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 576u) + 64u)));
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_2);
+  }
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + ((slot_at_2 + 64u) + 512u), w + (part_at_2 + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1280u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 2368ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_3, w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 576u) + 64u)));
+  if (in_panel_3) {
+    qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_3);
+  }
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + ((slot_at_3 + 64u) + 512u), w + (part_at_3 + 512ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x4 x0_q = next_x0_q;
-      const qk_f32x4 x0_d = next_x0_d;
-      const qk_i32x4 x0_s0 = next_x0_s0;
-      const qk_i32x4 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
-      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 640u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      if ((in_panel_4 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_4, w + group_at_4);
-      }
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 576u) + 64u)));
-      if (in_panel_4) {
-        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
-      }
-      if ((in_panel_4 & (lane_at < 64u))) {
-        qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 640u));
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
-      const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
-      const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
-      const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
-      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
-      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
-      const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
-      const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
-      const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-      const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-      const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-      const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
-      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-      const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-      const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x4 x0_q = next_x0_q;
+    const qk_f32x4 x0_d = next_x0_d;
+    const qk_i32x4 x0_s0 = next_x0_s0;
+    const qk_i32x4 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 640u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 2368ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_4, w + group_at_4);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 576u) + 64u)));
+    if (in_panel_4) {
+      qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_4);
     }
+    if ((in_panel_4 & (lane_at < 64u))) {
+      qk_async_copy(ring + ((slot_at_4 + 64u) + 512u), w + (part_at_4 + 512ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 640u));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+    const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+    const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+    const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+    const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
+    const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
+    const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
+    const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+    const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
+    const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+    const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
+    const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+    const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1618,252 +1618,252 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
   qk_f32 next_x1_d1;
   qk_i32x2 next_x1_s0;
   qk_i32x2 next_x1_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 2816u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2368ull));
-    const bool in_panel = (true & (group < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2368ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 352u), w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_2 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at + 352u) + 64u), w + part_at_2);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 704u);
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2368ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_3 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2368ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    if ((in_panel_4 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 352u), w + group_at_4);
-    }
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_4 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at_2 + 352u) + 64u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1408u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2368ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    if ((in_panel_5 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_3, w + group_at_5);
-    }
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_5 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2368ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    if ((in_panel_6 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_3 + 352u), w + group_at_6);
-    }
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_6 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at_3 + 352u) + 64u), w + part_at_6);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 2816u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2368ull));
+  const bool in_panel = (true & (group < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2368ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 352u), w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_2 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at + 352u) + 64u), w + part_at_2);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 704u);
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2368ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_3 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2368ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  if ((in_panel_4 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 352u), w + group_at_4);
+  }
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_4 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at_2 + 352u) + 64u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1408u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2368ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  if ((in_panel_5 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_3, w + group_at_5);
+  }
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_5 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2368ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  if ((in_panel_6 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_3 + 352u), w + group_at_6);
+  }
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_6 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at_3 + 352u) + 64u), w + part_at_6);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+  next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+  next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_i32x2 x1_s0 = next_x1_s0;
-      const qk_i32x2 x1_s1 = next_x1_s1;
-      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
-      const bool x_exists_3 = (x_group_3 < groups);
-      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
-      const bool x_exists_4 = (x_group_4 < groups);
-      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-      next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
-      next_x1_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 704u));
-      const qk_u32 group_7 = (ahead * 2u);
-      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 2368ull));
-      const bool in_panel_7 = (true & (group_7 < groups));
-      if ((in_panel_7 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_4, w + group_at_7);
-      }
-      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 288u) + 64u)));
-      if ((in_panel_7 & (lane_at < 288u))) {
-        qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_7);
-      }
-      const qk_u32 group_8 = ((ahead * 2u) + 1u);
-      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 2368ull));
-      const bool in_panel_8 = (true & (group_8 < groups));
-      if ((in_panel_8 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_4 + 352u), w + group_at_8);
-      }
-      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 288u) + 64u)));
-      if ((in_panel_8 & (lane_at < 288u))) {
-        qk_async_copy(ring + ((slot_at_4 + 352u) + 64u), w + part_at_8);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 704u));
-      const qk_u32 group_9 = (stage * 2u);
-      if ((group_9 < groups)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
-        const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-        const qk_u32 bytes = (qk_u32)(byte_pair);
-        const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-        const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-        const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-        const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_10 = ((stage * 2u) + 1u);
-      if ((group_10 < groups)) {
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 352u) + 64u) + (lane * 8u)));
-        const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
-        const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-        const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-        const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-        const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-        const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
-      }
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_i32x2 x1_s0 = next_x1_s0;
+    const qk_i32x2 x1_s1 = next_x1_s1;
+    const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 704u));
+    const qk_u32 group_7 = (ahead * 2u);
+    const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 2368ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    if ((in_panel_7 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_4, w + group_at_7);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_7 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_4 + 64u), w + part_at_7);
     }
+    const qk_u32 group_8 = ((ahead * 2u) + 1u);
+    const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 2368ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    if ((in_panel_8 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_4 + 352u), w + group_at_8);
+    }
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_8 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_4 + 352u) + 64u), w + part_at_8);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 704u));
+    const qk_u32 group_9 = (stage * 2u);
+    if ((group_9 < groups)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+      const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+      const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+      const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+      const qk_u32 bytes = (qk_u32)(byte_pair);
+      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
+      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_10 = ((stage * 2u) + 1u);
+    if ((group_10 < groups)) {
+      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 352u) + 64u) + (lane * 8u)));
+      const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
+      const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
+      const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
+      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
+      const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+      const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
+      const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
+      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
+      const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+      const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
+      const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+    }
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 2) matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -1916,390 +1916,390 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
   qk_f32 next_x3_d1;
   qk_i32x2 next_x3_s0;
   qk_i32x2 next_x3_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 4224u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2368ull));
-    const bool in_panel = (true & (group < groups));
-    if ((in_panel & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at, w + group_at);
-    }
-    const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at + 64u), w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2368ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    if ((in_panel_2 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 352u), w + group_at_2);
-    }
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_2 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at + 352u) + 64u), w + part_at_2);
-    }
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2368ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    if ((in_panel_3 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 704u), w + group_at_3);
-    }
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_3 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at + 704u) + 64u), w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2368ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    if ((in_panel_4 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at + 1056u), w + group_at_4);
-    }
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_4 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at + 1056u) + 64u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1408u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2368ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    if ((in_panel_5 & (lane_at < 64u))) {
-      qk_async_copy(ring + slot_at_2, w + group_at_5);
-    }
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_5 & (lane_at < 288u))) {
-      qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2368ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    if ((in_panel_6 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 352u), w + group_at_6);
-    }
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_6 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at_2 + 352u) + 64u), w + part_at_6);
-    }
-    const qk_u32 group_7 = 6u;
-    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 2368ull));
-    const bool in_panel_7 = (true & (group_7 < groups));
-    if ((in_panel_7 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 704u), w + group_at_7);
-    }
-    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_7 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at_2 + 704u) + 64u), w + part_at_7);
-    }
-    const qk_u32 group_8 = 7u;
-    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 2368ull));
-    const bool in_panel_8 = (true & (group_8 < groups));
-    if ((in_panel_8 & (lane_at < 64u))) {
-      qk_async_copy(ring + (slot_at_2 + 1056u), w + group_at_8);
-    }
-    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 288u) + 64u)));
-    if ((in_panel_8 & (lane_at < 288u))) {
-      qk_async_copy(ring + ((slot_at_2 + 1056u) + 64u), w + part_at_8);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_3 = 2u;
-    const bool x_exists_3 = (x_group_3 < groups);
-    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-    next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
-    next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_4 = 3u;
-    const bool x_exists_4 = (x_group_4 < groups);
-    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-    next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
-    next_x3_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = (((qk_u64)(blocks) * 288ull) + ((qk_u64)((blocks / 8u)) * 64ull));
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 4224u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 2368ull));
+  const bool in_panel = (true & (group < groups));
+  if ((in_panel & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at, w + group_at);
+  }
+  const qk_u64 part_at = (group_at + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at + 64u), w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 2368ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  if ((in_panel_2 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 352u), w + group_at_2);
+  }
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_2 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at + 352u) + 64u), w + part_at_2);
+  }
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 2368ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  if ((in_panel_3 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 704u), w + group_at_3);
+  }
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_3 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at + 704u) + 64u), w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 2368ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  if ((in_panel_4 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at + 1056u), w + group_at_4);
+  }
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_4 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at + 1056u) + 64u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1408u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 2368ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  if ((in_panel_5 & (lane_at < 64u))) {
+    qk_async_copy(ring + slot_at_2, w + group_at_5);
+  }
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_5 & (lane_at < 288u))) {
+    qk_async_copy(ring + (slot_at_2 + 64u), w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 2368ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  if ((in_panel_6 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 352u), w + group_at_6);
+  }
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_6 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at_2 + 352u) + 64u), w + part_at_6);
+  }
+  const qk_u32 group_7 = 6u;
+  const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 2368ull));
+  const bool in_panel_7 = (true & (group_7 < groups));
+  if ((in_panel_7 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 704u), w + group_at_7);
+  }
+  const qk_u64 part_at_7 = (group_at_7 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_7 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at_2 + 704u) + 64u), w + part_at_7);
+  }
+  const qk_u32 group_8 = 7u;
+  const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 2368ull));
+  const bool in_panel_8 = (true & (group_8 < groups));
+  if ((in_panel_8 & (lane_at < 64u))) {
+    qk_async_copy(ring + (slot_at_2 + 1056u), w + group_at_8);
+  }
+  const qk_u64 part_at_8 = (group_at_8 + (qk_u64)(((part * 288u) + 64u)));
+  if ((in_panel_8 & (lane_at < 288u))) {
+    qk_async_copy(ring + ((slot_at_2 + 1056u) + 64u), w + part_at_8);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+  next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+  next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_3 = 2u;
+  const bool x_exists_3 = (x_group_3 < groups);
+  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+  next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+  next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+  next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_4 = 3u;
+  const bool x_exists_4 = (x_group_4 < groups);
+  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+  next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+  next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+  next_x3_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_i32x2 x1_s0 = next_x1_s0;
-      const qk_i32x2 x1_s1 = next_x1_s1;
-      const qk_u32x2 x2_q = next_x2_q;
-      const qk_f32 x2_d0 = next_x2_d0;
-      const qk_f32 x2_d1 = next_x2_d1;
-      const qk_i32x2 x2_s0 = next_x2_s0;
-      const qk_i32x2 x2_s1 = next_x2_s1;
-      const qk_u32x2 x3_q = next_x3_q;
-      const qk_f32 x3_d0 = next_x3_d0;
-      const qk_f32 x3_d1 = next_x3_d1;
-      const qk_i32x2 x3_s0 = next_x3_s0;
-      const qk_i32x2 x3_s1 = next_x3_s1;
-      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
-      const bool x_exists_5 = (x_group_5 < groups);
-      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
-      const bool x_exists_6 = (x_group_6 < groups);
-      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
-      next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
-      next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
-      const bool x_exists_7 = (x_group_7 < groups);
-      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
-      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
-      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
-      next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
-      next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
-      const bool x_exists_8 = (x_group_8 < groups);
-      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
-      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
-      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
-      next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
-      next_x3_s1 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_8) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<1>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 2u);
-      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1408u));
-      const qk_u32 group_9 = (ahead * 4u);
-      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 2368ull));
-      const bool in_panel_9 = (true & (group_9 < groups));
-      if ((in_panel_9 & (lane_at < 64u))) {
-        qk_async_copy(ring + slot_at_3, w + group_at_9);
-      }
-      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 288u) + 64u)));
-      if ((in_panel_9 & (lane_at < 288u))) {
-        qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_9);
-      }
-      const qk_u32 group_10 = ((ahead * 4u) + 1u);
-      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 2368ull));
-      const bool in_panel_10 = (true & (group_10 < groups));
-      if ((in_panel_10 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_3 + 352u), w + group_at_10);
-      }
-      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 288u) + 64u)));
-      if ((in_panel_10 & (lane_at < 288u))) {
-        qk_async_copy(ring + ((slot_at_3 + 352u) + 64u), w + part_at_10);
-      }
-      const qk_u32 group_11 = ((ahead * 4u) + 2u);
-      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 2368ull));
-      const bool in_panel_11 = (true & (group_11 < groups));
-      if ((in_panel_11 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_3 + 704u), w + group_at_11);
-      }
-      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 288u) + 64u)));
-      if ((in_panel_11 & (lane_at < 288u))) {
-        qk_async_copy(ring + ((slot_at_3 + 704u) + 64u), w + part_at_11);
-      }
-      const qk_u32 group_12 = ((ahead * 4u) + 3u);
-      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 2368ull));
-      const bool in_panel_12 = (true & (group_12 < groups));
-      if ((in_panel_12 & (lane_at < 64u))) {
-        qk_async_copy(ring + (slot_at_3 + 1056u), w + group_at_12);
-      }
-      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 288u) + 64u)));
-      if ((in_panel_12 & (lane_at < 288u))) {
-        qk_async_copy(ring + ((slot_at_3 + 1056u) + 64u), w + part_at_12);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 1408u));
-      const qk_u32 group_13 = (stage * 4u);
-      if ((group_13 < groups)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
-        const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
-        const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
-        const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-        const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-        const qk_u32 bytes = (qk_u32)(byte_pair);
-        const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-        const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-        const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-        const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_14 = ((stage * 4u) + 1u);
-      if ((group_14 < groups)) {
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 352u) + 64u) + (lane * 8u)));
-        const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
-        const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
-        const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
-        const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-        const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-        const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-        const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-        const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
-      }
-      const qk_u32 group_15 = ((stage * 4u) + 2u);
-      if ((group_15 < groups)) {
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (((base + 704u) + 64u) + (lane * 8u)));
-        const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
-        const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
-        const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 704u) + (g * 4u)));
-        const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
-        const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
-        const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
-        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 704u) + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
-        const qk_i32 part_12 = (qk_i32)((bytes_6 & 255u));
-        const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
-        const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
-        const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s1.x, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s0.x, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s1.x, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
-      }
-      const qk_u32 group_16 = ((stage * 4u) + 3u);
-      if ((group_16 < groups)) {
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + (((base + 1056u) + 64u) + (lane * 8u)));
-        const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
-        const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
-        const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
-        const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 1056u) + (g * 4u)));
-        const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 256u) + (g * 2u)));
-        const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
-        const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
-        const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
-        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
-        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1056u) + (g * 4u)) + 32u));
-        const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 272u) + (g * 2u)));
-        const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
-        const qk_i32 part_16 = (qk_i32)((bytes_8 & 255u));
-        const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
-        const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
-        const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s1.x, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s0.x, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s1.x, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
-      }
-      slot = ((slot == 2u) ? 0u : (slot + 1u));
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_i32x2 x1_s0 = next_x1_s0;
+    const qk_i32x2 x1_s1 = next_x1_s1;
+    const qk_u32x2 x2_q = next_x2_q;
+    const qk_f32 x2_d0 = next_x2_d0;
+    const qk_f32 x2_d1 = next_x2_d1;
+    const qk_i32x2 x2_s0 = next_x2_s0;
+    const qk_i32x2 x2_s1 = next_x2_s1;
+    const qk_u32x2 x3_q = next_x3_q;
+    const qk_f32 x3_d0 = next_x3_d0;
+    const qk_f32 x3_d1 = next_x3_d1;
+    const qk_i32x2 x3_s0 = next_x3_s0;
+    const qk_i32x2 x3_s1 = next_x3_s1;
+    const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+    const bool x_exists_5 = (x_group_5 < groups);
+    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+    const bool x_exists_6 = (x_group_6 < groups);
+    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+    const bool x_exists_7 = (x_group_7 < groups);
+    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+    next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
+    next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+    const bool x_exists_8 = (x_group_8 < groups);
+    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+    next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
+    next_x3_s1 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_8) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1408u));
+    const qk_u32 group_9 = (ahead * 4u);
+    const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 2368ull));
+    const bool in_panel_9 = (true & (group_9 < groups));
+    if ((in_panel_9 & (lane_at < 64u))) {
+      qk_async_copy(ring + slot_at_3, w + group_at_9);
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+    const qk_u64 part_at_9 = (group_at_9 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_9 & (lane_at < 288u))) {
+      qk_async_copy(ring + (slot_at_3 + 64u), w + part_at_9);
     }
+    const qk_u32 group_10 = ((ahead * 4u) + 1u);
+    const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 2368ull));
+    const bool in_panel_10 = (true & (group_10 < groups));
+    if ((in_panel_10 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_3 + 352u), w + group_at_10);
+    }
+    const qk_u64 part_at_10 = (group_at_10 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_10 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_3 + 352u) + 64u), w + part_at_10);
+    }
+    const qk_u32 group_11 = ((ahead * 4u) + 2u);
+    const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 2368ull));
+    const bool in_panel_11 = (true & (group_11 < groups));
+    if ((in_panel_11 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_3 + 704u), w + group_at_11);
+    }
+    const qk_u64 part_at_11 = (group_at_11 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_11 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_3 + 704u) + 64u), w + part_at_11);
+    }
+    const qk_u32 group_12 = ((ahead * 4u) + 3u);
+    const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 2368ull));
+    const bool in_panel_12 = (true & (group_12 < groups));
+    if ((in_panel_12 & (lane_at < 64u))) {
+      qk_async_copy(ring + (slot_at_3 + 1056u), w + group_at_12);
+    }
+    const qk_u64 part_at_12 = (group_at_12 + (qk_u64)(((part * 288u) + 64u)));
+    if ((in_panel_12 & (lane_at < 288u))) {
+      qk_async_copy(ring + ((slot_at_3 + 1056u) + 64u), w + part_at_12);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 1408u));
+    const qk_u32 group_13 = (stage * 4u);
+    if ((group_13 < groups)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 64u) + (lane * 8u)));
+      const qk_u32 a = (nibbles.x & 0xf0f0f0fu);
+      const qk_u32 a_2 = (nibbles.y & 0xf0f0f0fu);
+      const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
+      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
+      const qk_u32 bytes = (qk_u32)(byte_pair);
+      const qk_i32 part_2 = (qk_i32)((bytes & 255u));
+      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.x, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.y, part_2), 1262485504))) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
+      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
+      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
+      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
+      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
+      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
+      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_14 = ((stage * 4u) + 1u);
+    if ((group_14 < groups)) {
+      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (((base + 352u) + 64u) + (lane * 8u)));
+      const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
+      const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
+      const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
+      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
+      const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
+      const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
+      const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.x, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_6), 1262485504))) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
+      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
+      const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
+      const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
+      const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
+      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
+      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+    }
+    const qk_u32 group_15 = ((stage * 4u) + 2u);
+    if ((group_15 < groups)) {
+      const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (((base + 704u) + 64u) + (lane * 8u)));
+      const qk_u32 a_9 = (nibbles_3.x & 0xf0f0f0fu);
+      const qk_u32 a_10 = (nibbles_3.y & 0xf0f0f0fu);
+      const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 704u) + (g * 4u)));
+      const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 256u) + (g * 2u)));
+      const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
+      const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
+      const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+      const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+      const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.x, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.y, part_10), 1262485504))) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
+      const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 704u) + (g * 4u)) + 32u));
+      const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 272u) + (g * 2u)));
+      const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
+      const qk_i32 part_12 = (qk_i32)((bytes_6 & 255u));
+      const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
+      const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
+      const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s1.x, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s0.x, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s1.x, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
+    }
+    const qk_u32 group_16 = ((stage * 4u) + 3u);
+    if ((group_16 < groups)) {
+      const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + (((base + 1056u) + 64u) + (lane * 8u)));
+      const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
+      const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
+      const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
+      const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
+      const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 1056u) + (g * 4u)));
+      const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 256u) + (g * 2u)));
+      const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
+      const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
+      const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+      const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
+      const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+      const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.x, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_14), 1262485504))) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
+      const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1056u) + (g * 4u)) + 32u));
+      const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 272u) + (g * 2u)));
+      const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
+      const qk_i32 part_16 = (qk_i32)((bytes_8 & 255u));
+      const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
+      const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
+      const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s1.x, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s0.x, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s1.x, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
+    }
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 2) matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);

@@ -28,120 +28,120 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8_tile(const qk_args& a
   qk_f32 next_x0_d1;
   qk_i32x2 next_x0_s0;
   qk_i32x2 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 768u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
-    if ((in_panel & (lane_at < 384u))) {
-      qk_async_copy(ring + slot_at, w + part_at);
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 768u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
+  if ((in_panel & (lane_at < 384u))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<0>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 1u);
+    const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 384u));
+    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
+    const bool in_panel_2 = (true & (ahead < groups));
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
+    if ((in_panel_2 & (lane_at < 384u))) {
+      qk_async_copy(ring + slot_at_2, w + part_at_2);
     }
     qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<0>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 384u));
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
-      const bool in_panel_2 = (true & (ahead < groups));
-      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
-      if ((in_panel_2 & (lane_at < 384u))) {
-        qk_async_copy(ring + slot_at_2, w + part_at_2);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 384u));
-      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-      const qk_u32 high = (qk_u32)(high_bits);
-      const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
-      const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-      const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-      const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
-      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
-      slot = ((slot == 1u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
+    const qk_u32 base = (ring_base + (slot * 384u));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+    const qk_u32 high = (qk_u32)(high_bits);
+    const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+    slot = ((slot == 1u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
 }
 QK_KERNEL(256, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -201,471 +201,74 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_ac9a2070_tile(const qk_args& a
   qk_f32 acc7_1;
   qk_f32 acc7_2;
   qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 9216u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)(0u));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 2560u), w + (part_at + 2560ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3072u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
-    if (in_panel_2) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 2560u), w + (part_at_2 + 2560ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-#pragma unroll 1
-    for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
-      const qk_u32 panel = (first_panel + panel_index);
-      const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-      acc0_0 = 0x0p+0f;
-      acc0_1 = 0x0p+0f;
-      acc0_2 = 0x0p+0f;
-      acc0_3 = 0x0p+0f;
-      acc1_0 = 0x0p+0f;
-      acc1_1 = 0x0p+0f;
-      acc1_2 = 0x0p+0f;
-      acc1_3 = 0x0p+0f;
-      acc2_0 = 0x0p+0f;
-      acc2_1 = 0x0p+0f;
-      acc2_2 = 0x0p+0f;
-      acc2_3 = 0x0p+0f;
-      acc3_0 = 0x0p+0f;
-      acc3_1 = 0x0p+0f;
-      acc3_2 = 0x0p+0f;
-      acc3_3 = 0x0p+0f;
-      acc4_0 = 0x0p+0f;
-      acc4_1 = 0x0p+0f;
-      acc4_2 = 0x0p+0f;
-      acc4_3 = 0x0p+0f;
-      acc5_0 = 0x0p+0f;
-      acc5_1 = 0x0p+0f;
-      acc5_2 = 0x0p+0f;
-      acc5_3 = 0x0p+0f;
-      acc6_0 = 0x0p+0f;
-      acc6_1 = 0x0p+0f;
-      acc6_2 = 0x0p+0f;
-      acc6_3 = 0x0p+0f;
-      acc7_0 = 0x0p+0f;
-      acc7_1 = 0x0p+0f;
-      acc7_2 = 0x0p+0f;
-      acc7_3 = 0x0p+0f;
-#pragma unroll 1
-      for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-        qk_async_wait<1>();
-        qk_warp_sync();
-        const qk_u32 ahead = (stage + 2u);
-        const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-        const bool wraps = (groups <= ahead);
-        const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
-        const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
-        const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
-        const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 3072u));
-        const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 3072ull));
-        const bool in_panel_3 = (more & (next_stage < groups));
-        const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
-        if (in_panel_3) {
-          qk_async_copy(ring + slot_at_3, w + part_at_3);
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
-        }
-        if (in_panel_3) {
-          qk_async_copy(ring + (slot_at_3 + 2560u), w + (part_at_3 + 2560ull));
-        }
-        qk_async_commit();
-        const qk_u32 base = (ring_base + (slot * 3072u));
-        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-        const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
-        const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-        const qk_u32 high = (qk_u32)(high_bits);
-        const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
-        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
-        const qk_u32 high_2 = (qk_u32)(high_bits_2);
-        const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
-        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-        const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
-        const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
-        const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
-        const qk_u32 high_3 = (qk_u32)(high_bits_3);
-        const qk_u32 a_9 = ((nibbles_3.x & 0xf0f0f0fu) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_10 = ((nibbles_3.y & 0xf0f0f0fu) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_11 = (((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_12 = (((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
-        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
-        const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
-        const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_3 * x1_d.z), acc2_3);
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-        const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
-        const qk_u32 high_4 = (qk_u32)(high_bits_4);
-        const qk_u32 a_13 = ((nibbles_4.x & 0xf0f0f0fu) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_14 = ((nibbles_4.y & 0xf0f0f0fu) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_15 = (((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_16 = (((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
-        const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
-        const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m1_4 * x1_d.w), acc3_3);
-        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
-        const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
-        const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
-        const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1536u) + (lane * 8u)));
-        const qk_u16 high_bits_5 = qk_load_shared<qk_u16>(ring + (((base + 1536u) + (lane * 2u)) + 256u));
-        const qk_u32 high_5 = (qk_u32)(high_bits_5);
-        const qk_u32 a_17 = ((nibbles_5.x & 0xf0f0f0fu) | ((((high_5 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_18 = ((nibbles_5.y & 0xf0f0f0fu) | (((((high_5 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_19 = (((nibbles_5.x >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_20 = (((nibbles_5.y >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
-        const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
-        const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 352u));
-        const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_5)));
-        const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_5 * x2_d.z), acc4_3);
-        const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1920u) + (lane * 8u)));
-        const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1920u) + (lane * 2u)) + 256u));
-        const qk_u32 high_6 = (qk_u32)(high_bits_6);
-        const qk_u32 a_21 = ((nibbles_6.x & 0xf0f0f0fu) | ((((high_6 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_22 = ((nibbles_6.y & 0xf0f0f0fu) | (((((high_6 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_23 = (((nibbles_6.x >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_24 = (((nibbles_6.y >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
-        const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-        const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 352u));
-        const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_6)));
-        const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m1_6 * x2_d.w), acc5_3);
-        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
-        const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
-        const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
-        const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2304u) + (lane * 8u)));
-        const qk_u16 high_bits_7 = qk_load_shared<qk_u16>(ring + (((base + 2304u) + (lane * 2u)) + 256u));
-        const qk_u32 high_7 = (qk_u32)(high_bits_7);
-        const qk_u32 a_25 = ((nibbles_7.x & 0xf0f0f0fu) | ((((high_7 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_26 = ((nibbles_7.y & 0xf0f0f0fu) | (((((high_7 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_27 = (((nibbles_7.x >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_28 = (((nibbles_7.y >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
-        const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
-        const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 352u));
-        const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_7)));
-        const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_7 * x3_d.z), acc6_3);
-        const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2688u) + (lane * 8u)));
-        const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 2688u) + (lane * 2u)) + 256u));
-        const qk_u32 high_8 = (qk_u32)(high_bits_8);
-        const qk_u32 a_29 = ((nibbles_8.x & 0xf0f0f0fu) | ((((high_8 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_30 = ((nibbles_8.y & 0xf0f0f0fu) | (((((high_8 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_31 = (((nibbles_8.x >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_32 = (((nibbles_8.y >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
-        const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
-        const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 352u));
-        const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_8)));
-        const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m1_8 * x3_d.w), acc7_3);
-        slot = ((slot == 2u) ? 0u : (slot + 1u));
-      }
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
-    }
-}
-QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_ac9a2070(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q5_1_qa8_rows_rp16_m16n8k32_ac9a2070_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 8u) + (warp * 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 9216u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)(0u));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
   }
-}
-
-// matmul.q5_1.qa8.rows.rp16.m16n8k32.77829108
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 65701ff8bceaa1e9100cc15b9099872a9cc467616c72cd1ef25b084cbaf11815
-QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 36864 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_f32 acc2_0;
-  qk_f32 acc2_1;
-  qk_f32 acc2_2;
-  qk_f32 acc2_3;
-  qk_f32 acc3_0;
-  qk_f32 acc3_1;
-  qk_f32 acc3_2;
-  qk_f32 acc3_3;
-  qk_f32 acc4_0;
-  qk_f32 acc4_1;
-  qk_f32 acc4_2;
-  qk_f32 acc4_3;
-  qk_f32 acc5_0;
-  qk_f32 acc5_1;
-  qk_f32 acc5_2;
-  qk_f32 acc5_3;
-  qk_f32 acc6_0;
-  qk_f32 acc6_1;
-  qk_f32 acc6_2;
-  qk_f32 acc6_3;
-  qk_f32 acc7_0;
-  qk_f32 acc7_1;
-  qk_f32 acc7_2;
-  qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 9216u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)(0u));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
-    }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 2560u), w + (part_at + 2560ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3072u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
-    if (in_panel_2) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 2560u), w + (part_at_2 + 2560ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 2560u), w + (part_at + 2560ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3072u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 2560u), w + (part_at_2 + 2560ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+#pragma unroll 1
+  for (qk_u32 panel_index = 0u; panel_index < 2u; panel_index += 1u) {
+    const qk_u32 panel = (first_panel + panel_index);
     const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+    const qk_u64 panel_at_3 = (((qk_u64)(qk_min((panel + 1u), (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
     acc0_0 = 0x0p+0f;
     acc0_1 = 0x0p+0f;
     acc0_2 = 0x0p+0f;
@@ -704,9 +307,13 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
       qk_warp_sync();
       const qk_u32 ahead = (stage + 2u);
       const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+      const bool wraps = (groups <= ahead);
+      const qk_u32 next_stage = (wraps ? (ahead - groups) : ahead);
+      const bool more = ((!wraps) | ((panel_index + 1u) < 2u));
+      const qk_u64 ahead_at = (wraps ? panel_at_3 : panel_at_2);
       const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 3072u));
-      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
-      const bool in_panel_3 = (true & (ahead < groups));
+      const qk_u64 group_at_3 = (ahead_at + ((qk_u64)(next_stage) * 3072ull));
+      const bool in_panel_3 = (more & (next_stage < groups));
       const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
       if (in_panel_3) {
         qk_async_copy(ring + slot_at_3, w + part_at_3);
@@ -934,6 +541,399 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
     if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
+  }
+}
+QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_ac9a2070(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q5_1_qa8_rows_rp16_m16n8k32_ac9a2070_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q5_1.qa8.rows.rp16.m16n8k32.77829108
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
+// ir sha256 65701ff8bceaa1e9100cc15b9099872a9cc467616c72cd1ef25b084cbaf11815
+QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 36864 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_f32 acc2_0;
+  qk_f32 acc2_1;
+  qk_f32 acc2_2;
+  qk_f32 acc2_3;
+  qk_f32 acc3_0;
+  qk_f32 acc3_1;
+  qk_f32 acc3_2;
+  qk_f32 acc3_3;
+  qk_f32 acc4_0;
+  qk_f32 acc4_1;
+  qk_f32 acc4_2;
+  qk_f32 acc4_3;
+  qk_f32 acc5_0;
+  qk_f32 acc5_1;
+  qk_f32 acc5_2;
+  qk_f32 acc5_3;
+  qk_f32 acc6_0;
+  qk_f32 acc6_1;
+  qk_f32 acc6_2;
+  qk_f32 acc6_3;
+  qk_f32 acc7_0;
+  qk_f32 acc7_1;
+  qk_f32 acc7_2;
+  qk_f32 acc7_3;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 9216u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)(0u));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 2560u), w + (part_at + 2560ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3072u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 2560u), w + (part_at_2 + 2560ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+  acc4_0 = 0x0p+0f;
+  acc4_1 = 0x0p+0f;
+  acc4_2 = 0x0p+0f;
+  acc4_3 = 0x0p+0f;
+  acc5_0 = 0x0p+0f;
+  acc5_1 = 0x0p+0f;
+  acc5_2 = 0x0p+0f;
+  acc5_3 = 0x0p+0f;
+  acc6_0 = 0x0p+0f;
+  acc6_1 = 0x0p+0f;
+  acc6_2 = 0x0p+0f;
+  acc6_3 = 0x0p+0f;
+  acc7_0 = 0x0p+0f;
+  acc7_1 = 0x0p+0f;
+  acc7_2 = 0x0p+0f;
+  acc7_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 3072u));
+    const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
+    const bool in_panel_3 = (true & (ahead < groups));
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
+    if (in_panel_3) {
+      qk_async_copy(ring + slot_at_3, w + part_at_3);
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
+    }
+    if (in_panel_3) {
+      qk_async_copy(ring + (slot_at_3 + 2560u), w + (part_at_3 + 2560ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 3072u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+    const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+    const qk_u32 high = (qk_u32)(high_bits);
+    const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
+    const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
+    const qk_u32 high_2 = (qk_u32)(high_bits_2);
+    const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+    const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
+    const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
+    const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
+    const qk_u32 high_3 = (qk_u32)(high_bits_3);
+    const qk_u32 a_9 = ((nibbles_3.x & 0xf0f0f0fu) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_10 = ((nibbles_3.y & 0xf0f0f0fu) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_11 = (((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_12 = (((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
+    const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
+    const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_3 * x1_d.z), acc2_3);
+    const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
+    const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
+    const qk_u32 high_4 = (qk_u32)(high_bits_4);
+    const qk_u32 a_13 = ((nibbles_4.x & 0xf0f0f0fu) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_14 = ((nibbles_4.y & 0xf0f0f0fu) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_15 = (((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_16 = (((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+    const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
+    const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
+    const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m1_4 * x1_d.w), acc3_3);
+    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+    const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
+    const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
+    const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1536u) + (lane * 8u)));
+    const qk_u16 high_bits_5 = qk_load_shared<qk_u16>(ring + (((base + 1536u) + (lane * 2u)) + 256u));
+    const qk_u32 high_5 = (qk_u32)(high_bits_5);
+    const qk_u32 a_17 = ((nibbles_5.x & 0xf0f0f0fu) | ((((high_5 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_18 = ((nibbles_5.y & 0xf0f0f0fu) | (((((high_5 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_19 = (((nibbles_5.x >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_20 = (((nibbles_5.y >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
+    const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
+    const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 352u));
+    const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_5)));
+    const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 >> 16u))));
+    acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_5 * x2_d.z), acc4_3);
+    const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1920u) + (lane * 8u)));
+    const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1920u) + (lane * 2u)) + 256u));
+    const qk_u32 high_6 = (qk_u32)(high_bits_6);
+    const qk_u32 a_21 = ((nibbles_6.x & 0xf0f0f0fu) | ((((high_6 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_22 = ((nibbles_6.y & 0xf0f0f0fu) | (((((high_6 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_23 = (((nibbles_6.x >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_24 = (((nibbles_6.y >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
+    const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
+    const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 352u));
+    const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_6)));
+    const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 >> 16u))));
+    acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m1_6 * x2_d.w), acc5_3);
+    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+    const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
+    const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
+    const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2304u) + (lane * 8u)));
+    const qk_u16 high_bits_7 = qk_load_shared<qk_u16>(ring + (((base + 2304u) + (lane * 2u)) + 256u));
+    const qk_u32 high_7 = (qk_u32)(high_bits_7);
+    const qk_u32 a_25 = ((nibbles_7.x & 0xf0f0f0fu) | ((((high_7 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_26 = ((nibbles_7.y & 0xf0f0f0fu) | (((((high_7 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_27 = (((nibbles_7.x >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_28 = (((nibbles_7.y >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
+    const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
+    const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 352u));
+    const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_7)));
+    const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 >> 16u))));
+    acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_7 * x3_d.z), acc6_3);
+    const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2688u) + (lane * 8u)));
+    const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 2688u) + (lane * 2u)) + 256u));
+    const qk_u32 high_8 = (qk_u32)(high_bits_8);
+    const qk_u32 a_29 = ((nibbles_8.x & 0xf0f0f0fu) | ((((high_8 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_30 = ((nibbles_8.y & 0xf0f0f0fu) | (((((high_8 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_31 = (((nibbles_8.x >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_32 = (((nibbles_8.y >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
+    const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
+    const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 352u));
+    const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_8)));
+    const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 >> 16u))));
+    acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m1_8 * x3_d.w), acc7_3);
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  const qk_u32 row_n = ((panel * 16u) + g);
+  const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+  if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+  const qk_u32 row_n_2 = ((panel * 16u) + g);
+  const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+  const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+  if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+  const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
 }
 QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
@@ -978,105 +978,1439 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_78aef8b7_tile(const qk_args& a
   qk_f32 acc3_1;
   qk_f32 acc3_2;
   qk_f32 acc3_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 2u);
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 6144u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 1536u)));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 2u);
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 2u) + (warp / 2u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 6144u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 1536u)));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if (in_panel) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1536u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 1536u)));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if (in_panel_2) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 3072u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3072ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 1536u)));
+  if (in_panel_3) {
+    qk_async_copy(ring + slot_at_3, w + part_at_3);
+  }
+  if (in_panel_3) {
+    qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+  }
+  if (in_panel_3) {
+    qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1536u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 1536u)));
+    if (in_panel_4) {
+      qk_async_copy(ring + slot_at_4, w + part_at_4);
     }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+    if (in_panel_4) {
+      qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
     }
-    if (in_panel) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+    if (in_panel_4) {
+      qk_async_copy(ring + (slot_at_4 + 1024u), w + (part_at_4 + 1024ull));
     }
     qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1536u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 1536u)));
-    if (in_panel_2) {
+    const qk_u32 base = (ring_base + (slot * 1536u));
+    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
+    const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
+    const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+    const qk_u32 high = (qk_u32)(high_bits);
+    const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
+    const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
+    const qk_u32 high_2 = (qk_u32)(high_bits_2);
+    const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
+    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
+    const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
+    const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
+    const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
+    const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
+    const qk_u32 high_3 = (qk_u32)(high_bits_3);
+    const qk_u32 a_9 = ((nibbles_3.x & 0xf0f0f0fu) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_10 = ((nibbles_3.y & 0xf0f0f0fu) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_11 = (((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_12 = (((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+    const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
+    const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
+    const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
+    const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
+    acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_3 * x1_d.z), acc2_3);
+    const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
+    const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
+    const qk_u32 high_4 = (qk_u32)(high_bits_4);
+    const qk_u32 a_13 = ((nibbles_4.x & 0xf0f0f0fu) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_14 = ((nibbles_4.y & 0xf0f0f0fu) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_15 = (((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_16 = (((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+    const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
+    const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
+    const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
+    const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
+    acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m1_4 * x1_d.w), acc3_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_78aef8b7(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q5_1_qa8_rows_rp16_m16n8k32_78aef8b7_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q5_1.qa8.rows.rp16.m16n8k32.9de0edb7
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
+// ir sha256 b783228ad1e4b7d6ee160afabea2087f139eb1f1bb9fc808ff3b96fcd38d0b0c
+QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 12288 bytes
+  char* const sums = smem + 12288;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_u32x4 next_x0_q;
+  qk_f32x4 next_x0_d;
+  qk_i32x4 next_x0_s0;
+  qk_i32x4 next_x0_s1;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 4u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 3072u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 768u)));
+  if (in_panel) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if ((in_panel & (lane_at < 256u))) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 768u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 768u)));
+  if (in_panel_2) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if ((in_panel_2 & (lane_at < 256u))) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1536u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3072ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 768u)));
+  if (in_panel_3) {
+    qk_async_copy(ring + slot_at_3, w + part_at_3);
+  }
+  if ((in_panel_3 & (lane_at < 256u))) {
+    qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x4 x0_q = next_x0_q;
+    const qk_f32x4 x0_d = next_x0_d;
+    const qk_i32x4 x0_s0 = next_x0_s0;
+    const qk_i32x4 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (x_group_2 < groups);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 768u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 768u)));
+    if (in_panel_4) {
+      qk_async_copy(ring + slot_at_4, w + part_at_4);
+    }
+    if ((in_panel_4 & (lane_at < 256u))) {
+      qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 768u));
+    const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+    const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+    const qk_u32 high = (qk_u32)(high_bits);
+    const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+    const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+    const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
+    const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+    const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
+    const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
+    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
+    const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
+    const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
+    const qk_u32 high_2 = (qk_u32)(high_bits_2);
+    const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+    const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
+    const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+    const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+    const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
+    const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
+    const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
+    const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
+    acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q5_1.qa8.rows.rp16.m16n8k32.1f63f2b9
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
+// ir sha256 9ef8708bd53c2a4d6d144ee585a0505e4e8a6a869d7d4e9f95254e3ab20cb58b
+QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_1f63f2b9_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 24576 bytes
+  char* const sums = smem + 24576;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_i32x2 next_x0_s0;
+  qk_i32x2 next_x0_s1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_i32x2 next_x1_s0;
+  qk_i32x2 next_x1_s1;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 3072u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 3072ull));
+  const bool in_panel = (true & (group < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
+  if ((in_panel & (lane_at < 384u))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 3072ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
+  if ((in_panel_2 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at + 384u), w + part_at_2);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 768u);
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 3072ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 384u)));
+  if ((in_panel_3 & (lane_at < 384u))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 3072ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 384u)));
+  if ((in_panel_4 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at_2 + 384u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1536u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 3072ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 384u)));
+  if ((in_panel_5 & (lane_at < 384u))) {
+    qk_async_copy(ring + slot_at_3, w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 3072ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 384u)));
+  if ((in_panel_6 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at_3 + 384u), w + part_at_6);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+  next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+  next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_i32x2 x1_s0 = next_x1_s0;
+    const qk_i32x2 x1_s1 = next_x1_s1;
+    const qk_u32 x_group_3 = ((stage + 1u) * 2u);
+    const bool x_exists_3 = (x_group_3 < groups);
+    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
+    const bool x_exists_4 = (x_group_4 < groups);
+    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 768u));
+    const qk_u32 group_7 = (ahead * 2u);
+    const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 3072ull));
+    const bool in_panel_7 = (true & (group_7 < groups));
+    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 384u)));
+    if ((in_panel_7 & (lane_at < 384u))) {
+      qk_async_copy(ring + slot_at_4, w + part_at_7);
+    }
+    const qk_u32 group_8 = ((ahead * 2u) + 1u);
+    const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 3072ull));
+    const bool in_panel_8 = (true & (group_8 < groups));
+    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 384u)));
+    if ((in_panel_8 & (lane_at < 384u))) {
+      qk_async_copy(ring + (slot_at_4 + 384u), w + part_at_8);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 768u));
+    const qk_u32 group_9 = (stage * 2u);
+    if ((group_9 < groups)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+      const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+      const qk_u32 high = (qk_u32)(high_bits);
+      const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
+      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_10 = ((stage * 2u) + 1u);
+    if ((group_10 < groups)) {
+      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
+      const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
+      const qk_u32 high_2 = (qk_u32)(high_bits_2);
+      const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
+      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
+      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_2 * x1_d1), acc0_3);
+    }
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(256, 2) matmul_q5_1_qa8_rows_rp16_m16n8k32_1f63f2b9(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q5_1_qa8_rows_rp16_m16n8k32_1f63f2b9_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q5_1.qa8.rows.rp16.m16n8k32.741791a6
+// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
+// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
+// ir sha256 ad5994843920bc95df04836aa2dcede40c4dc3d754778796a7ea467a898cf8fb
+QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 36864 bytes
+  char* const sums = smem + 36864;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_i32x2 next_x0_s0;
+  qk_i32x2 next_x0_s1;
+  qk_u32x2 next_x1_q;
+  qk_f32 next_x1_d0;
+  qk_f32 next_x1_d1;
+  qk_i32x2 next_x1_s0;
+  qk_i32x2 next_x1_s1;
+  qk_u32x2 next_x2_q;
+  qk_f32 next_x2_d0;
+  qk_f32 next_x2_d1;
+  qk_i32x2 next_x2_s0;
+  qk_i32x2 next_x2_s1;
+  qk_u32x2 next_x3_q;
+  qk_f32 next_x3_d0;
+  qk_f32 next_x3_d1;
+  qk_i32x2 next_x3_s0;
+  qk_i32x2 next_x3_s1;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 4608u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u32 group = 0u;
+  const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 3072ull));
+  const bool in_panel = (true & (group < groups));
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
+  if ((in_panel & (lane_at < 384u))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  const qk_u32 group_2 = 1u;
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 3072ull));
+  const bool in_panel_2 = (true & (group_2 < groups));
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
+  if ((in_panel_2 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at + 384u), w + part_at_2);
+  }
+  const qk_u32 group_3 = 2u;
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 3072ull));
+  const bool in_panel_3 = (true & (group_3 < groups));
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 384u)));
+  if ((in_panel_3 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at + 768u), w + part_at_3);
+  }
+  const qk_u32 group_4 = 3u;
+  const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 3072ull));
+  const bool in_panel_4 = (true & (group_4 < groups));
+  const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 384u)));
+  if ((in_panel_4 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at + 1152u), w + part_at_4);
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1536u);
+  const qk_u32 group_5 = 4u;
+  const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 3072ull));
+  const bool in_panel_5 = (true & (group_5 < groups));
+  const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 384u)));
+  if ((in_panel_5 & (lane_at < 384u))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_5);
+  }
+  const qk_u32 group_6 = 5u;
+  const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 3072ull));
+  const bool in_panel_6 = (true & (group_6 < groups));
+  const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 384u)));
+  if ((in_panel_6 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at_2 + 384u), w + part_at_6);
+  }
+  const qk_u32 group_7 = 6u;
+  const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 3072ull));
+  const bool in_panel_7 = (true & (group_7 < groups));
+  const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 384u)));
+  if ((in_panel_7 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at_2 + 768u), w + part_at_7);
+  }
+  const qk_u32 group_8 = 7u;
+  const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 3072ull));
+  const bool in_panel_8 = (true & (group_8 < groups));
+  const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 384u)));
+  if ((in_panel_8 & (lane_at < 384u))) {
+    qk_async_copy(ring + (slot_at_2 + 1152u), w + part_at_8);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (x_group < groups);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_2 = 1u;
+  const bool x_exists_2 = (x_group_2 < groups);
+  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+  next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+  next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+  next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_3 = 2u;
+  const bool x_exists_3 = (x_group_3 < groups);
+  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
+  next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
+  next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
+  next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
+  const qk_u32 x_group_4 = 3u;
+  const bool x_exists_4 = (x_group_4 < groups);
+  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
+  next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
+  next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
+  next_x3_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32x2 x1_q = next_x1_q;
+    const qk_f32 x1_d0 = next_x1_d0;
+    const qk_f32 x1_d1 = next_x1_d1;
+    const qk_i32x2 x1_s0 = next_x1_s0;
+    const qk_i32x2 x1_s1 = next_x1_s1;
+    const qk_u32x2 x2_q = next_x2_q;
+    const qk_f32 x2_d0 = next_x2_d0;
+    const qk_f32 x2_d1 = next_x2_d1;
+    const qk_i32x2 x2_s0 = next_x2_s0;
+    const qk_i32x2 x2_s1 = next_x2_s1;
+    const qk_u32x2 x3_q = next_x3_q;
+    const qk_f32 x3_d0 = next_x3_d0;
+    const qk_f32 x3_d1 = next_x3_d1;
+    const qk_i32x2 x3_s0 = next_x3_s0;
+    const qk_i32x2 x3_s1 = next_x3_s1;
+    const qk_u32 x_group_5 = ((stage + 1u) * 4u);
+    const bool x_exists_5 = (x_group_5 < groups);
+    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
+    const bool x_exists_6 = (x_group_6 < groups);
+    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
+    next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
+    next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
+    next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
+    const bool x_exists_7 = (x_group_7 < groups);
+    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
+    next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
+    next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
+    next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
+    const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
+    const bool x_exists_8 = (x_group_8 < groups);
+    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
+    next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
+    next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
+    next_x3_s1 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_8) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1536u));
+    const qk_u32 group_9 = (ahead * 4u);
+    const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 3072ull));
+    const bool in_panel_9 = (true & (group_9 < groups));
+    const qk_u64 part_at_9 = (group_at_9 + (qk_u64)((part * 384u)));
+    if ((in_panel_9 & (lane_at < 384u))) {
+      qk_async_copy(ring + slot_at_3, w + part_at_9);
+    }
+    const qk_u32 group_10 = ((ahead * 4u) + 1u);
+    const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 3072ull));
+    const bool in_panel_10 = (true & (group_10 < groups));
+    const qk_u64 part_at_10 = (group_at_10 + (qk_u64)((part * 384u)));
+    if ((in_panel_10 & (lane_at < 384u))) {
+      qk_async_copy(ring + (slot_at_3 + 384u), w + part_at_10);
+    }
+    const qk_u32 group_11 = ((ahead * 4u) + 2u);
+    const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 3072ull));
+    const bool in_panel_11 = (true & (group_11 < groups));
+    const qk_u64 part_at_11 = (group_at_11 + (qk_u64)((part * 384u)));
+    if ((in_panel_11 & (lane_at < 384u))) {
+      qk_async_copy(ring + (slot_at_3 + 768u), w + part_at_11);
+    }
+    const qk_u32 group_12 = ((ahead * 4u) + 3u);
+    const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 3072ull));
+    const bool in_panel_12 = (true & (group_12 < groups));
+    const qk_u64 part_at_12 = (group_at_12 + (qk_u64)((part * 384u)));
+    if ((in_panel_12 & (lane_at < 384u))) {
+      qk_async_copy(ring + (slot_at_3 + 1152u), w + part_at_12);
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 1536u));
+    const qk_u32 group_13 = (stage * 4u);
+    if ((group_13 < groups)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+      const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+      const qk_u32 high = (qk_u32)(high_bits);
+      const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
+      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+    }
+    const qk_u32 group_14 = ((stage * 4u) + 1u);
+    if ((group_14 < groups)) {
+      const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
+      const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
+      const qk_u32 high_2 = (qk_u32)(high_bits_2);
+      const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+      const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
+      const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
+      const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
+      const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_2 * x1_d1), acc0_3);
+    }
+    const qk_u32 group_15 = ((stage * 4u) + 2u);
+    if ((group_15 < groups)) {
+      const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
+      const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
+      const qk_u32 high_3 = (qk_u32)(high_bits_3);
+      const qk_u32 a_9 = ((nibbles_3.x & 0xf0f0f0fu) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_10 = ((nibbles_3.y & 0xf0f0f0fu) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_11 = (((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_12 = (((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
+      const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
+      const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
+      const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
+      const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_3 * x2_d1), acc0_3);
+    }
+    const qk_u32 group_16 = ((stage * 4u) + 3u);
+    if ((group_16 < groups)) {
+      const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
+      const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
+      const qk_u32 high_4 = (qk_u32)(high_bits_4);
+      const qk_u32 a_13 = ((nibbles_4.x & 0xf0f0f0fu) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_14 = ((nibbles_4.y & 0xf0f0f0fu) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_15 = (((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_16 = (((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
+      const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
+      const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
+      const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
+      const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_4 * x3_d1), acc0_3);
+    }
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(256, 2) matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q5_1.qa8.rows.rp16.m16n8k32.564360cd
+// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
+// ir sha256 3307c5566f5fd125b37d16b27077fc476edf05c0a528eb619074a016d985bfd1
+QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 6144 bytes
+  char* const sums = smem + 6144;  // 4096 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_u32x2 next_x0_q;
+  qk_f32 next_x0_d0;
+  qk_f32 next_x0_d1;
+  qk_i32x2 next_x0_s0;
+  qk_i32x2 next_x0_s1;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 8u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 768u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u32 first_block = part;
+  const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 1u) : 0u) * 384u);
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
+  if ((in_panel & (lane_at < limit))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (((x_group * 8u) + part) < blocks);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
+  next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x2 x0_q = next_x0_q;
+    const qk_f32 x0_d0 = next_x0_d0;
+    const qk_f32 x0_d1 = next_x0_d1;
+    const qk_i32x2 x0_s0 = next_x0_s0;
+    const qk_i32x2 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
+    next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
+    qk_async_wait<0>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 1u);
+    const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
+    const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 384u));
+    const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
+    const bool in_panel_2 = (true & (ahead < groups));
+    const qk_u32 first_block_2 = ((ahead * 8u) + part);
+    const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 1u) : 0u) * 384u);
+    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
+    if ((in_panel_2 & (lane_at < limit_2))) {
       qk_async_copy(ring + slot_at_2, w + part_at_2);
     }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if (in_panel_2) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
     qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 3072u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3072ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 1536u)));
-    if (in_panel_3) {
+    const qk_u32 base = (ring_base + (slot * 384u));
+    if ((((stage * 8u) + 8u) <= blocks)) {
+      const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+      const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+      const qk_u32 high = (qk_u32)(high_bits);
+      const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+      const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
+      const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
+      const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+      const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
+      const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
+      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+    } else {
+      if ((((stage * 8u) + part) < blocks)) {
+        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+        const qk_u32 high_2 = (qk_u32)(high_bits_2);
+        const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
+        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d1), acc0_3);
+        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
+        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0_2 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0_2 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1_2 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1_2 * x0_d1), acc0_3);
+      }
+    }
+    slot = ((slot == 1u) ? 0u : (slot + 1u));
+  }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
+    const qk_u32 row_n = ((panel * 16u) + g);
+    const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
+    const qk_u32 row_n_2 = ((panel * 16u) + g);
+    const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
+    const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
+    const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+    const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
+  }
+}
+QK_KERNEL(256, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd(QK_ARGS args) {
+  QK_SHARED_MEMORY(smem);
+  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
+    matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(args, tile, smem);
+    qk_async_wait<0>();
+    qk_barrier();
+  }
+}
+
+// matmul.q5_1.qa8.rows.rp16.m16n8k32.63fb4ffb
+// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
+// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
+// ir sha256 bd52cc72c52f054b029f013ce38ae4ae77c0b9dc4842959b5479323476542727
+QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_63fb4ffb_tile(const qk_args& args, qk_u32 tile, char* smem) {
+  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
+  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
+  const qk_u32 rows = args.u[0];
+  const qk_u32 n = args.u[1];
+  const qk_u32 blocks = args.u[2];
+  const char* const w = (const char*)args.buffer[0];
+  const char* const q = (const char*)args.buffer[1];
+  const char* const d = (const char*)args.buffer[2];
+  const char* const isum = (const char*)args.buffer[3];
+  char* const y = (char*)args.buffer[4];
+  char* const ring = smem + 0;  // 36864 bytes
+  qk_u32 slot;
+  qk_f32 acc0_0;
+  qk_f32 acc0_1;
+  qk_f32 acc0_2;
+  qk_f32 acc0_3;
+  qk_f32 acc1_0;
+  qk_f32 acc1_1;
+  qk_f32 acc1_2;
+  qk_f32 acc1_3;
+  qk_f32 acc2_0;
+  qk_f32 acc2_1;
+  qk_f32 acc2_2;
+  qk_f32 acc2_3;
+  qk_f32 acc3_0;
+  qk_f32 acc3_1;
+  qk_f32 acc3_2;
+  qk_f32 acc3_3;
+  qk_f32 acc4_0;
+  qk_f32 acc4_1;
+  qk_f32 acc4_2;
+  qk_f32 acc4_3;
+  qk_f32 acc5_0;
+  qk_f32 acc5_1;
+  qk_f32 acc5_2;
+  qk_f32 acc5_3;
+  qk_f32 acc6_0;
+  qk_f32 acc6_1;
+  qk_f32 acc6_2;
+  qk_f32 acc6_3;
+  qk_f32 acc7_0;
+  qk_f32 acc7_1;
+  qk_f32 acc7_2;
+  qk_f32 acc7_3;
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 9216u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u32 first_block = 0u;
+  const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 8u) : 0u) * 384u);
+  const qk_u64 part_at = (group_at + (qk_u64)(0u));
+  if ((in_panel & (lane_at < limit))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if ((in_panel & ((lane_at + 512u) < limit))) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  if ((in_panel & ((lane_at + 1024u) < limit))) {
+    qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
+  }
+  if ((in_panel & ((lane_at + 1536u) < limit))) {
+    qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
+  }
+  if ((in_panel & ((lane_at + 2048u) < limit))) {
+    qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
+  }
+  if ((in_panel & ((lane_at + 2560u) < limit))) {
+    qk_async_copy(ring + (slot_at + 2560u), w + (part_at + 2560ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3072u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u32 first_block_2 = 8u;
+  const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 8u) : 0u) * 384u);
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
+  if ((in_panel_2 & (lane_at < limit_2))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  if ((in_panel_2 & ((lane_at + 1024u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
+  }
+  if ((in_panel_2 & ((lane_at + 1536u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
+  }
+  if ((in_panel_2 & ((lane_at + 2048u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
+  }
+  if ((in_panel_2 & ((lane_at + 2560u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 2560u), w + (part_at_2 + 2560ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  acc2_0 = 0x0p+0f;
+  acc2_1 = 0x0p+0f;
+  acc2_2 = 0x0p+0f;
+  acc2_3 = 0x0p+0f;
+  acc3_0 = 0x0p+0f;
+  acc3_1 = 0x0p+0f;
+  acc3_2 = 0x0p+0f;
+  acc3_3 = 0x0p+0f;
+  acc4_0 = 0x0p+0f;
+  acc4_1 = 0x0p+0f;
+  acc4_2 = 0x0p+0f;
+  acc4_3 = 0x0p+0f;
+  acc5_0 = 0x0p+0f;
+  acc5_1 = 0x0p+0f;
+  acc5_2 = 0x0p+0f;
+  acc5_3 = 0x0p+0f;
+  acc6_0 = 0x0p+0f;
+  acc6_1 = 0x0p+0f;
+  acc6_2 = 0x0p+0f;
+  acc6_3 = 0x0p+0f;
+  acc7_0 = 0x0p+0f;
+  acc7_1 = 0x0p+0f;
+  acc7_2 = 0x0p+0f;
+  acc7_3 = 0x0p+0f;
+#pragma unroll 1
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    qk_async_wait<1>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 2u);
+    const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
+    const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 3072u));
+    const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
+    const bool in_panel_3 = (true & (ahead < groups));
+    const qk_u32 first_block_3 = (ahead * 8u);
+    const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 8u) : 0u) * 384u);
+    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
+    if ((in_panel_3 & (lane_at < limit_3))) {
       qk_async_copy(ring + slot_at_3, w + part_at_3);
     }
-    if (in_panel_3) {
+    if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
       qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
     }
-    if (in_panel_3) {
+    if ((in_panel_3 & ((lane_at + 1024u) < limit_3))) {
       qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
     }
+    if ((in_panel_3 & ((lane_at + 1536u) < limit_3))) {
+      qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
+    }
+    if ((in_panel_3 & ((lane_at + 2048u) < limit_3))) {
+      qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
+    }
+    if ((in_panel_3 & ((lane_at + 2560u) < limit_3))) {
+      qk_async_copy(ring + (slot_at_3 + 2560u), w + (part_at_3 + 2560ull));
+    }
     qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    acc2_0 = 0x0p+0f;
-    acc2_1 = 0x0p+0f;
-    acc2_2 = 0x0p+0f;
-    acc2_3 = 0x0p+0f;
-    acc3_0 = 0x0p+0f;
-    acc3_1 = 0x0p+0f;
-    acc3_2 = 0x0p+0f;
-    acc3_3 = 0x0p+0f;
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 1536u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 1536u)));
-      if (in_panel_4) {
-        qk_async_copy(ring + slot_at_4, w + part_at_4);
-      }
-      if (in_panel_4) {
-        qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
-      }
-      if (in_panel_4) {
-        qk_async_copy(ring + (slot_at_4 + 1024u), w + (part_at_4 + 1024ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 1536u));
+    const qk_u32 base = (ring_base + (slot * 3072u));
+    if ((((stage * 8u) + 8u) <= blocks)) {
       const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
@@ -1173,50 +2507,341 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_78aef8b7_tile(const qk_args& a
       acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m1_4 * x1_d.w), acc3_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
+      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
+      const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
+      const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
+      const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1536u) + (lane * 8u)));
+      const qk_u16 high_bits_5 = qk_load_shared<qk_u16>(ring + (((base + 1536u) + (lane * 2u)) + 256u));
+      const qk_u32 high_5 = (qk_u32)(high_bits_5);
+      const qk_u32 a_17 = ((nibbles_5.x & 0xf0f0f0fu) | ((((high_5 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_18 = ((nibbles_5.y & 0xf0f0f0fu) | (((((high_5 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_19 = (((nibbles_5.x >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_20 = (((nibbles_5.y >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
+      const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
+      acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
+      const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 352u));
+      const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_5)));
+      const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 >> 16u))));
+      acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_5 * x2_d.z), acc4_3);
+      const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1920u) + (lane * 8u)));
+      const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1920u) + (lane * 2u)) + 256u));
+      const qk_u32 high_6 = (qk_u32)(high_bits_6);
+      const qk_u32 a_21 = ((nibbles_6.x & 0xf0f0f0fu) | ((((high_6 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_22 = ((nibbles_6.y & 0xf0f0f0fu) | (((((high_6 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_23 = (((nibbles_6.x >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_24 = (((nibbles_6.y >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
+      const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
+      acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
+      const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 352u));
+      const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_6)));
+      const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 >> 16u))));
+      acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m1_6 * x2_d.w), acc5_3);
+      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
+      const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
+      const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
+      const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2304u) + (lane * 8u)));
+      const qk_u16 high_bits_7 = qk_load_shared<qk_u16>(ring + (((base + 2304u) + (lane * 2u)) + 256u));
+      const qk_u32 high_7 = (qk_u32)(high_bits_7);
+      const qk_u32 a_25 = ((nibbles_7.x & 0xf0f0f0fu) | ((((high_7 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_26 = ((nibbles_7.y & 0xf0f0f0fu) | (((((high_7 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_27 = (((nibbles_7.x >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_28 = (((nibbles_7.y >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
+      const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
+      acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
+      const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 352u));
+      const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_7)));
+      const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 >> 16u))));
+      acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_7 * x3_d.z), acc6_3);
+      const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2688u) + (lane * 8u)));
+      const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 2688u) + (lane * 2u)) + 256u));
+      const qk_u32 high_8 = (qk_u32)(high_bits_8);
+      const qk_u32 a_29 = ((nibbles_8.x & 0xf0f0f0fu) | ((((high_8 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_30 = ((nibbles_8.y & 0xf0f0f0fu) | (((((high_8 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_31 = (((nibbles_8.x >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 a_32 = (((nibbles_8.y >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+      const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 320u));
+      const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+      const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
+      const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
+      acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
+      const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 352u));
+      const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_8)));
+      const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 >> 16u))));
+      acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m1_8 * x3_d.w), acc7_3);
+    } else {
+      const qk_u32x4 x0_q_2 = (has_row & ((stage * 8u) < blocks)) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_f32x4 x0_d_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull))) : qk_f32x4{};
+      const qk_i32x4 x0_s0_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull))) : qk_i32x4{};
+      const qk_i32x4 x0_s1_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull)) : qk_i32x4{};
+      if (((stage * 8u) < blocks)) {
+        const qk_u32x2 nibbles_9 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+        const qk_u16 high_bits_9 = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
+        const qk_u32 high_9 = (qk_u32)(high_bits_9);
+        const qk_u32 a_33 = ((nibbles_9.x & 0xf0f0f0fu) | ((((high_9 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_34 = ((nibbles_9.y & 0xf0f0f0fu) | (((((high_9 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_35 = (((nibbles_9.x >> 4u) & 0xf0f0f0fu) | (((((high_9 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_36 = (((nibbles_9.y >> 4u) & 0xf0f0f0fu) | (((((high_9 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_9 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+        const qk_i32x4 c_9 = qk_mma_u8s8_k32(qk_u32x4{a_33, a_34, a_35, a_36}, qk_u32x2{x0_q_2.x, x0_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_9 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_9)));
+        const qk_f32 d1_9 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_9 >> 16u))));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_9.x)) - 0x1.8p+23f), (d0_9 * x0_d_2.x), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_9.y)) - 0x1.8p+23f), (d0_9 * x0_d_2.z), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_9.z)) - 0x1.8p+23f), (d1_9 * x0_d_2.x), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_9.w)) - 0x1.8p+23f), (d1_9 * x0_d_2.z), acc0_3);
+        const qk_u32 m_bits_9 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
+        const qk_f32 m0_9 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_9)));
+        const qk_f32 m1_9 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_9 >> 16u))));
+        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0_2.x, x0_s0_2.y)), (m0_9 * x0_d_2.x), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1_2.x, x0_s1_2.y)), (m0_9 * x0_d_2.z), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0_2.x, x0_s0_2.y)), (m1_9 * x0_d_2.x), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1_2.x, x0_s1_2.y)), (m1_9 * x0_d_2.z), acc0_3);
+      }
+      if ((((stage * 8u) + 1u) < blocks)) {
+        const qk_u32x2 nibbles_10 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
+        const qk_u16 high_bits_10 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
+        const qk_u32 high_10 = (qk_u32)(high_bits_10);
+        const qk_u32 a_37 = ((nibbles_10.x & 0xf0f0f0fu) | ((((high_10 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_38 = ((nibbles_10.y & 0xf0f0f0fu) | (((((high_10 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_39 = (((nibbles_10.x >> 4u) & 0xf0f0f0fu) | (((((high_10 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_40 = (((nibbles_10.y >> 4u) & 0xf0f0f0fu) | (((((high_10 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_10 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_10 = qk_mma_u8s8_k32(qk_u32x4{a_37, a_38, a_39, a_40}, qk_u32x2{x0_q_2.z, x0_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_10 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_10)));
+        const qk_f32 d1_10 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_10 >> 16u))));
+        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_10.x)) - 0x1.8p+23f), (d0_10 * x0_d_2.y), acc1_0);
+        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_10.y)) - 0x1.8p+23f), (d0_10 * x0_d_2.w), acc1_1);
+        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_10.z)) - 0x1.8p+23f), (d1_10 * x0_d_2.y), acc1_2);
+        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_10.w)) - 0x1.8p+23f), (d1_10 * x0_d_2.w), acc1_3);
+        const qk_u32 m_bits_10 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
+        const qk_f32 m0_10 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_10)));
+        const qk_f32 m1_10 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_10 >> 16u))));
+        acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0_2.z, x0_s0_2.w)), (m0_10 * x0_d_2.y), acc1_0);
+        acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1_2.z, x0_s1_2.w)), (m0_10 * x0_d_2.w), acc1_1);
+        acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0_2.z, x0_s0_2.w)), (m1_10 * x0_d_2.y), acc1_2);
+        acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1_2.z, x0_s1_2.w)), (m1_10 * x0_d_2.w), acc1_3);
+      }
+      const qk_u32x4 x1_q_2 = (has_row & (((stage * 8u) + 2u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_f32x4 x1_d_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull)) : qk_f32x4{};
+      const qk_i32x4 x1_s0_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull)) : qk_i32x4{};
+      const qk_i32x4 x1_s1_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull)) : qk_i32x4{};
+      if ((((stage * 8u) + 2u) < blocks)) {
+        const qk_u32x2 nibbles_11 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
+        const qk_u16 high_bits_11 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
+        const qk_u32 high_11 = (qk_u32)(high_bits_11);
+        const qk_u32 a_41 = ((nibbles_11.x & 0xf0f0f0fu) | ((((high_11 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_42 = ((nibbles_11.y & 0xf0f0f0fu) | (((((high_11 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_43 = (((nibbles_11.x >> 4u) & 0xf0f0f0fu) | (((((high_11 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_44 = (((nibbles_11.y >> 4u) & 0xf0f0f0fu) | (((((high_11 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_11 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_11 = qk_mma_u8s8_k32(qk_u32x4{a_41, a_42, a_43, a_44}, qk_u32x2{x1_q_2.x, x1_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_11 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_11)));
+        const qk_f32 d1_11 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_11 >> 16u))));
+        acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_11.x)) - 0x1.8p+23f), (d0_11 * x1_d_2.x), acc2_0);
+        acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_11.y)) - 0x1.8p+23f), (d0_11 * x1_d_2.z), acc2_1);
+        acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_11.z)) - 0x1.8p+23f), (d1_11 * x1_d_2.x), acc2_2);
+        acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_11.w)) - 0x1.8p+23f), (d1_11 * x1_d_2.z), acc2_3);
+        const qk_u32 m_bits_11 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
+        const qk_f32 m0_11 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_11)));
+        const qk_f32 m1_11 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_11 >> 16u))));
+        acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0_2.x, x1_s0_2.y)), (m0_11 * x1_d_2.x), acc2_0);
+        acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1_2.x, x1_s1_2.y)), (m0_11 * x1_d_2.z), acc2_1);
+        acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0_2.x, x1_s0_2.y)), (m1_11 * x1_d_2.x), acc2_2);
+        acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1_2.x, x1_s1_2.y)), (m1_11 * x1_d_2.z), acc2_3);
+      }
+      if ((((stage * 8u) + 3u) < blocks)) {
+        const qk_u32x2 nibbles_12 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
+        const qk_u16 high_bits_12 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
+        const qk_u32 high_12 = (qk_u32)(high_bits_12);
+        const qk_u32 a_45 = ((nibbles_12.x & 0xf0f0f0fu) | ((((high_12 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_46 = ((nibbles_12.y & 0xf0f0f0fu) | (((((high_12 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_47 = (((nibbles_12.x >> 4u) & 0xf0f0f0fu) | (((((high_12 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_48 = (((nibbles_12.y >> 4u) & 0xf0f0f0fu) | (((((high_12 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_12 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_12 = qk_mma_u8s8_k32(qk_u32x4{a_45, a_46, a_47, a_48}, qk_u32x2{x1_q_2.z, x1_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_12 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_12)));
+        const qk_f32 d1_12 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_12 >> 16u))));
+        acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_12.x)) - 0x1.8p+23f), (d0_12 * x1_d_2.y), acc3_0);
+        acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_12.y)) - 0x1.8p+23f), (d0_12 * x1_d_2.w), acc3_1);
+        acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_12.z)) - 0x1.8p+23f), (d1_12 * x1_d_2.y), acc3_2);
+        acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_12.w)) - 0x1.8p+23f), (d1_12 * x1_d_2.w), acc3_3);
+        const qk_u32 m_bits_12 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
+        const qk_f32 m0_12 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_12)));
+        const qk_f32 m1_12 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_12 >> 16u))));
+        acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0_2.z, x1_s0_2.w)), (m0_12 * x1_d_2.y), acc3_0);
+        acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1_2.z, x1_s1_2.w)), (m0_12 * x1_d_2.w), acc3_1);
+        acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0_2.z, x1_s0_2.w)), (m1_12 * x1_d_2.y), acc3_2);
+        acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1_2.z, x1_s1_2.w)), (m1_12 * x1_d_2.w), acc3_3);
+      }
+      const qk_u32x4 x2_q_2 = (has_row & (((stage * 8u) + 4u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_f32x4 x2_d_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull)) : qk_f32x4{};
+      const qk_i32x4 x2_s0_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull)) : qk_i32x4{};
+      const qk_i32x4 x2_s1_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull)) : qk_i32x4{};
+      if ((((stage * 8u) + 4u) < blocks)) {
+        const qk_u32x2 nibbles_13 = qk_load_shared<qk_u32x2>(ring + ((base + 1536u) + (lane * 8u)));
+        const qk_u16 high_bits_13 = qk_load_shared<qk_u16>(ring + (((base + 1536u) + (lane * 2u)) + 256u));
+        const qk_u32 high_13 = (qk_u32)(high_bits_13);
+        const qk_u32 a_49 = ((nibbles_13.x & 0xf0f0f0fu) | ((((high_13 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_50 = ((nibbles_13.y & 0xf0f0f0fu) | (((((high_13 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_51 = (((nibbles_13.x >> 4u) & 0xf0f0f0fu) | (((((high_13 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_52 = (((nibbles_13.y >> 4u) & 0xf0f0f0fu) | (((((high_13 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_13 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_13 = qk_mma_u8s8_k32(qk_u32x4{a_49, a_50, a_51, a_52}, qk_u32x2{x2_q_2.x, x2_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_13 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_13)));
+        const qk_f32 d1_13 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_13 >> 16u))));
+        acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_13.x)) - 0x1.8p+23f), (d0_13 * x2_d_2.x), acc4_0);
+        acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_13.y)) - 0x1.8p+23f), (d0_13 * x2_d_2.z), acc4_1);
+        acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_13.z)) - 0x1.8p+23f), (d1_13 * x2_d_2.x), acc4_2);
+        acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_13.w)) - 0x1.8p+23f), (d1_13 * x2_d_2.z), acc4_3);
+        const qk_u32 m_bits_13 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 352u));
+        const qk_f32 m0_13 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_13)));
+        const qk_f32 m1_13 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_13 >> 16u))));
+        acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0_2.x, x2_s0_2.y)), (m0_13 * x2_d_2.x), acc4_0);
+        acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1_2.x, x2_s1_2.y)), (m0_13 * x2_d_2.z), acc4_1);
+        acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0_2.x, x2_s0_2.y)), (m1_13 * x2_d_2.x), acc4_2);
+        acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1_2.x, x2_s1_2.y)), (m1_13 * x2_d_2.z), acc4_3);
+      }
+      if ((((stage * 8u) + 5u) < blocks)) {
+        const qk_u32x2 nibbles_14 = qk_load_shared<qk_u32x2>(ring + ((base + 1920u) + (lane * 8u)));
+        const qk_u16 high_bits_14 = qk_load_shared<qk_u16>(ring + (((base + 1920u) + (lane * 2u)) + 256u));
+        const qk_u32 high_14 = (qk_u32)(high_bits_14);
+        const qk_u32 a_53 = ((nibbles_14.x & 0xf0f0f0fu) | ((((high_14 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_54 = ((nibbles_14.y & 0xf0f0f0fu) | (((((high_14 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_55 = (((nibbles_14.x >> 4u) & 0xf0f0f0fu) | (((((high_14 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_56 = (((nibbles_14.y >> 4u) & 0xf0f0f0fu) | (((((high_14 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_14 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_14 = qk_mma_u8s8_k32(qk_u32x4{a_53, a_54, a_55, a_56}, qk_u32x2{x2_q_2.z, x2_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_14 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_14)));
+        const qk_f32 d1_14 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_14 >> 16u))));
+        acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_14.x)) - 0x1.8p+23f), (d0_14 * x2_d_2.y), acc5_0);
+        acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_14.y)) - 0x1.8p+23f), (d0_14 * x2_d_2.w), acc5_1);
+        acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_14.z)) - 0x1.8p+23f), (d1_14 * x2_d_2.y), acc5_2);
+        acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_14.w)) - 0x1.8p+23f), (d1_14 * x2_d_2.w), acc5_3);
+        const qk_u32 m_bits_14 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 352u));
+        const qk_f32 m0_14 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_14)));
+        const qk_f32 m1_14 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_14 >> 16u))));
+        acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0_2.z, x2_s0_2.w)), (m0_14 * x2_d_2.y), acc5_0);
+        acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1_2.z, x2_s1_2.w)), (m0_14 * x2_d_2.w), acc5_1);
+        acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0_2.z, x2_s0_2.w)), (m1_14 * x2_d_2.y), acc5_2);
+        acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1_2.z, x2_s1_2.w)), (m1_14 * x2_d_2.w), acc5_3);
+      }
+      const qk_u32x4 x3_q_2 = (has_row & (((stage * 8u) + 6u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_f32x4 x3_d_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull)) : qk_f32x4{};
+      const qk_i32x4 x3_s0_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull)) : qk_i32x4{};
+      const qk_i32x4 x3_s1_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull)) : qk_i32x4{};
+      if ((((stage * 8u) + 6u) < blocks)) {
+        const qk_u32x2 nibbles_15 = qk_load_shared<qk_u32x2>(ring + ((base + 2304u) + (lane * 8u)));
+        const qk_u16 high_bits_15 = qk_load_shared<qk_u16>(ring + (((base + 2304u) + (lane * 2u)) + 256u));
+        const qk_u32 high_15 = (qk_u32)(high_bits_15);
+        const qk_u32 a_57 = ((nibbles_15.x & 0xf0f0f0fu) | ((((high_15 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_58 = ((nibbles_15.y & 0xf0f0f0fu) | (((((high_15 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_59 = (((nibbles_15.x >> 4u) & 0xf0f0f0fu) | (((((high_15 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_60 = (((nibbles_15.y >> 4u) & 0xf0f0f0fu) | (((((high_15 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_15 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_15 = qk_mma_u8s8_k32(qk_u32x4{a_57, a_58, a_59, a_60}, qk_u32x2{x3_q_2.x, x3_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_15 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_15)));
+        const qk_f32 d1_15 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_15 >> 16u))));
+        acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_15.x)) - 0x1.8p+23f), (d0_15 * x3_d_2.x), acc6_0);
+        acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_15.y)) - 0x1.8p+23f), (d0_15 * x3_d_2.z), acc6_1);
+        acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_15.z)) - 0x1.8p+23f), (d1_15 * x3_d_2.x), acc6_2);
+        acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_15.w)) - 0x1.8p+23f), (d1_15 * x3_d_2.z), acc6_3);
+        const qk_u32 m_bits_15 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 352u));
+        const qk_f32 m0_15 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_15)));
+        const qk_f32 m1_15 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_15 >> 16u))));
+        acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0_2.x, x3_s0_2.y)), (m0_15 * x3_d_2.x), acc6_0);
+        acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1_2.x, x3_s1_2.y)), (m0_15 * x3_d_2.z), acc6_1);
+        acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0_2.x, x3_s0_2.y)), (m1_15 * x3_d_2.x), acc6_2);
+        acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1_2.x, x3_s1_2.y)), (m1_15 * x3_d_2.z), acc6_3);
+      }
+      if ((((stage * 8u) + 7u) < blocks)) {
+        const qk_u32x2 nibbles_16 = qk_load_shared<qk_u32x2>(ring + ((base + 2688u) + (lane * 8u)));
+        const qk_u16 high_bits_16 = qk_load_shared<qk_u16>(ring + (((base + 2688u) + (lane * 2u)) + 256u));
+        const qk_u32 high_16 = (qk_u32)(high_bits_16);
+        const qk_u32 a_61 = ((nibbles_16.x & 0xf0f0f0fu) | ((((high_16 & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_62 = ((nibbles_16.y & 0xf0f0f0fu) | (((((high_16 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_63 = (((nibbles_16.x >> 4u) & 0xf0f0f0fu) | (((((high_16 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 a_64 = (((nibbles_16.y >> 4u) & 0xf0f0f0fu) | (((((high_16 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
+        const qk_u32 d_bits_16 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_16 = qk_mma_u8s8_k32(qk_u32x4{a_61, a_62, a_63, a_64}, qk_u32x2{x3_q_2.z, x3_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_f32 d0_16 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_16)));
+        const qk_f32 d1_16 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_16 >> 16u))));
+        acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_16.x)) - 0x1.8p+23f), (d0_16 * x3_d_2.y), acc7_0);
+        acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_16.y)) - 0x1.8p+23f), (d0_16 * x3_d_2.w), acc7_1);
+        acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_16.z)) - 0x1.8p+23f), (d1_16 * x3_d_2.y), acc7_2);
+        acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_16.w)) - 0x1.8p+23f), (d1_16 * x3_d_2.w), acc7_3);
+        const qk_u32 m_bits_16 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 352u));
+        const qk_f32 m0_16 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_16)));
+        const qk_f32 m1_16 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_16 >> 16u))));
+        acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0_2.z, x3_s0_2.w)), (m0_16 * x3_d_2.y), acc7_0);
+        acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1_2.z, x3_s1_2.w)), (m0_16 * x3_d_2.w), acc7_1);
+        acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0_2.z, x3_s0_2.w)), (m1_16 * x3_d_2.y), acc7_2);
+        acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1_2.z, x3_s1_2.w)), (m1_16 * x3_d_2.w), acc7_3);
+      }
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)), qk_f32x4{acc2_0, acc2_1, acc2_2, acc2_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)), qk_f32x4{acc3_0, acc3_1, acc3_2, acc3_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 2048u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
+    slot = ((slot == 2u) ? 0u : (slot + 1u));
+  }
+  const qk_u32 row_n = ((panel * 16u) + g);
+  const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
+  if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+  const qk_u32 row_n_2 = ((panel * 16u) + g);
+  const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+  const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
+  if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+  const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
+  const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
+  if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
 }
-QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_78aef8b7(QK_ARGS args) {
+QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_63fb4ffb(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
   for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q5_1_qa8_rows_rp16_m16n8k32_78aef8b7_tile(args, tile, smem);
+    matmul_q5_1_qa8_rows_rp16_m16n8k32_63fb4ffb_tile(args, tile, smem);
     qk_async_wait<0>();
     qk_barrier();
   }
 }
 
-// matmul.q5_1.qa8.rows.rp16.m16n8k32.9de0edb7
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
+// matmul.q5_1.qa8.rows.rp16.m16n8k32.a6241fdf
+// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 b783228ad1e4b7d6ee160afabea2087f139eb1f1bb9fc808ff3b96fcd38d0b0c
-QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7_tile(const qk_args& args, qk_u32 tile, char* smem) {
+// ir sha256 1db5cb05426c3ccc8a6f79164550b9fbeba2bf123418eff8c1859f17c3945765
+QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_a6241fdf_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
   const qk_u32 rows = args.u[0];
@@ -1242,101 +2867,110 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7_tile(const qk_args& a
   qk_f32x4 next_x0_d;
   qk_i32x4 next_x0_s0;
   qk_i32x4 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 4u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 3072u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 768u)));
-    if (in_panel) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if ((in_panel & (lane_at < 256u))) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 768u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 768u)));
-    if (in_panel_2) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if ((in_panel_2 & (lane_at < 256u))) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1536u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3072ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 768u)));
-    if (in_panel_3) {
-      qk_async_copy(ring + slot_at_3, w + part_at_3);
-    }
-    if ((in_panel_3 & (lane_at < 256u))) {
-      qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
-    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
+  const qk_u32 panels = ((n + 15u) / 16u);
+  const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
+  const qk_u32 pairs = ((blocks + 1u) / 2u);
+  const qk_u32 groups = ((blocks + 7u) / 8u);
+  const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
+  const qk_u32 part = (warp % 4u);
+  const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
+  const qk_u32 g = (lane >> 2u);
+  const qk_u32 t = (lane & 3u);
+  const qk_u32 ring_base = (warp * 3072u);
+  const bool has_row = (((row_tile * 8u) + g) < rows);
+  const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
+  const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
+  const qk_u32 lane_at = (lane * 16u);
+  const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  const qk_u32 slot_at = (ring_base + lane_at);
+  const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
+  const bool in_panel = (true & (0u < groups));
+  const qk_u32 first_block = (part * 2u);
+  const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 2u) : 0u) * 384u);
+  const qk_u64 part_at = (group_at + (qk_u64)((part * 768u)));
+  if ((in_panel & (lane_at < limit))) {
+    qk_async_copy(ring + slot_at, w + part_at);
+  }
+  if ((in_panel & ((lane_at + 512u) < limit))) {
+    qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_2 = ((ring_base + lane_at) + 768u);
+  const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
+  const bool in_panel_2 = (true & (1u < groups));
+  const qk_u32 first_block_2 = (8u + (part * 2u));
+  const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 2u) : 0u) * 384u);
+  const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 768u)));
+  if ((in_panel_2 & (lane_at < limit_2))) {
+    qk_async_copy(ring + slot_at_2, w + part_at_2);
+  }
+  if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
+    qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
+  }
+  qk_async_commit();
+  const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1536u);
+  const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3072ull));
+  const bool in_panel_3 = (true & (2u < groups));
+  const qk_u32 first_block_3 = (16u + (part * 2u));
+  const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 2u) : 0u) * 384u);
+  const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 768u)));
+  if ((in_panel_3 & (lane_at < limit_3))) {
+    qk_async_copy(ring + slot_at_3, w + part_at_3);
+  }
+  if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
+    qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
+  }
+  qk_async_commit();
+  slot = 0u;
+  const qk_u32 panel = first_panel;
+  const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
+  acc0_0 = 0x0p+0f;
+  acc0_1 = 0x0p+0f;
+  acc0_2 = 0x0p+0f;
+  acc0_3 = 0x0p+0f;
+  acc1_0 = 0x0p+0f;
+  acc1_1 = 0x0p+0f;
+  acc1_2 = 0x0p+0f;
+  acc1_3 = 0x0p+0f;
+  const qk_u32 x_group = 0u;
+  const bool x_exists = (((x_group * 8u) + (part * 2u)) < blocks);
+  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
+  next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
+  next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
 #pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x4 x0_q = next_x0_q;
-      const qk_f32x4 x0_d = next_x0_d;
-      const qk_i32x4 x0_s0 = next_x0_s0;
-      const qk_i32x4 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (x_group_2 < groups);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
-      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 768u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 768u)));
-      if (in_panel_4) {
-        qk_async_copy(ring + slot_at_4, w + part_at_4);
-      }
-      if ((in_panel_4 & (lane_at < 256u))) {
-        qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 768u));
+  for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
+    const qk_u32x4 x0_q = next_x0_q;
+    const qk_f32x4 x0_d = next_x0_d;
+    const qk_i32x4 x0_s0 = next_x0_s0;
+    const qk_i32x4 x0_s1 = next_x0_s1;
+    const qk_u32 x_group_2 = (stage + 1u);
+    const bool x_exists_2 = (((x_group_2 * 8u) + (part * 2u)) < blocks);
+    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
+    next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
+    next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
+    qk_async_wait<2>();
+    qk_warp_sync();
+    const qk_u32 ahead = (stage + 3u);
+    const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
+    const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 768u));
+    const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
+    const bool in_panel_4 = (true & (ahead < groups));
+    const qk_u32 first_block_4 = ((ahead * 8u) + (part * 2u));
+    const qk_u32 limit_4 = (((first_block_4 < blocks) ? qk_min((blocks - first_block_4), 2u) : 0u) * 384u);
+    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 768u)));
+    if ((in_panel_4 & (lane_at < limit_4))) {
+      qk_async_copy(ring + slot_at_4, w + part_at_4);
+    }
+    if ((in_panel_4 & ((lane_at + 512u) < limit_4))) {
+      qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
+    }
+    qk_async_commit();
+    const qk_u32 base = (ring_base + (slot * 768u));
+    if ((((stage * 8u) + 8u) <= blocks)) {
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
       const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
       const qk_u32 high = (qk_u32)(high_bits);
@@ -1381,1717 +3015,83 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7_tile(const qk_args& a
       acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q5_1_qa8_rows_rp16_m16n8k32_9de0edb7_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
-  }
-}
-
-// matmul.q5_1.qa8.rows.rp16.m16n8k32.1f63f2b9
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
-// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
-// ir sha256 9ef8708bd53c2a4d6d144ee585a0505e4e8a6a869d7d4e9f95254e3ab20cb58b
-QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_1f63f2b9_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 24576 bytes
-  char* const sums = smem + 24576;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_u32x2 next_x0_q;
-  qk_f32 next_x0_d0;
-  qk_f32 next_x0_d1;
-  qk_i32x2 next_x0_s0;
-  qk_i32x2 next_x0_s1;
-  qk_u32x2 next_x1_q;
-  qk_f32 next_x1_d0;
-  qk_f32 next_x1_d1;
-  qk_i32x2 next_x1_s0;
-  qk_i32x2 next_x1_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 1u) / 2u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 3072u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 3072ull));
-    const bool in_panel = (true & (group < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
-    if ((in_panel & (lane_at < 384u))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 3072ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
-    if ((in_panel_2 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at + 384u), w + part_at_2);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 768u);
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 3072ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 384u)));
-    if ((in_panel_3 & (lane_at < 384u))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 3072ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 384u)));
-    if ((in_panel_4 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at_2 + 384u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1536u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 3072ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 384u)));
-    if ((in_panel_5 & (lane_at < 384u))) {
-      qk_async_copy(ring + slot_at_3, w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 3072ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 384u)));
-    if ((in_panel_6 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at_3 + 384u), w + part_at_6);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_i32x2 x1_s0 = next_x1_s0;
-      const qk_i32x2 x1_s1 = next_x1_s1;
-      const qk_u32 x_group_3 = ((stage + 1u) * 2u);
-      const bool x_exists_3 = (x_group_3 < groups);
-      next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
-      const bool x_exists_4 = (x_group_4 < groups);
-      next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-      next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
-      next_x1_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 768u));
-      const qk_u32 group_7 = (ahead * 2u);
-      const qk_u64 group_at_7 = (panel_at_2 + ((qk_u64)(group_7) * 3072ull));
-      const bool in_panel_7 = (true & (group_7 < groups));
-      const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 384u)));
-      if ((in_panel_7 & (lane_at < 384u))) {
-        qk_async_copy(ring + slot_at_4, w + part_at_7);
-      }
-      const qk_u32 group_8 = ((ahead * 2u) + 1u);
-      const qk_u64 group_at_8 = (panel_at_2 + ((qk_u64)(group_8) * 3072ull));
-      const bool in_panel_8 = (true & (group_8 < groups));
-      const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 384u)));
-      if ((in_panel_8 & (lane_at < 384u))) {
-        qk_async_copy(ring + (slot_at_4 + 384u), w + part_at_8);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 768u));
-      const qk_u32 group_9 = (stage * 2u);
-      if ((group_9 < groups)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-        const qk_u32 high = (qk_u32)(high_bits);
-        const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_10 = ((stage * 2u) + 1u);
-      if ((group_10 < groups)) {
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
-        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
-        const qk_u32 high_2 = (qk_u32)(high_bits_2);
-        const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_2 * x1_d1), acc0_3);
-      }
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(256, 2) matmul_q5_1_qa8_rows_rp16_m16n8k32_1f63f2b9(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q5_1_qa8_rows_rp16_m16n8k32_1f63f2b9_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
-  }
-}
-
-// matmul.q5_1.qa8.rows.rp16.m16n8k32.741791a6
-// dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
-// min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 ad5994843920bc95df04836aa2dcede40c4dc3d754778796a7ea467a898cf8fb
-QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 36864 bytes
-  char* const sums = smem + 36864;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_u32x2 next_x0_q;
-  qk_f32 next_x0_d0;
-  qk_f32 next_x0_d1;
-  qk_i32x2 next_x0_s0;
-  qk_i32x2 next_x0_s1;
-  qk_u32x2 next_x1_q;
-  qk_f32 next_x1_d0;
-  qk_f32 next_x1_d1;
-  qk_i32x2 next_x1_s0;
-  qk_i32x2 next_x1_s1;
-  qk_u32x2 next_x2_q;
-  qk_f32 next_x2_d0;
-  qk_f32 next_x2_d1;
-  qk_i32x2 next_x2_s0;
-  qk_i32x2 next_x2_s1;
-  qk_u32x2 next_x3_q;
-  qk_f32 next_x3_d0;
-  qk_f32 next_x3_d1;
-  qk_i32x2 next_x3_s0;
-  qk_i32x2 next_x3_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 stages_per_panel = ((groups + 3u) / 4u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 4608u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u32 group = 0u;
-    const qk_u64 group_at = (panel_at + ((qk_u64)(group) * 3072ull));
-    const bool in_panel = (true & (group < groups));
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
-    if ((in_panel & (lane_at < 384u))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    const qk_u32 group_2 = 1u;
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(group_2) * 3072ull));
-    const bool in_panel_2 = (true & (group_2 < groups));
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
-    if ((in_panel_2 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at + 384u), w + part_at_2);
-    }
-    const qk_u32 group_3 = 2u;
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(group_3) * 3072ull));
-    const bool in_panel_3 = (true & (group_3 < groups));
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 384u)));
-    if ((in_panel_3 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at + 768u), w + part_at_3);
-    }
-    const qk_u32 group_4 = 3u;
-    const qk_u64 group_at_4 = (panel_at + ((qk_u64)(group_4) * 3072ull));
-    const bool in_panel_4 = (true & (group_4 < groups));
-    const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 384u)));
-    if ((in_panel_4 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at + 1152u), w + part_at_4);
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 1536u);
-    const qk_u32 group_5 = 4u;
-    const qk_u64 group_at_5 = (panel_at + ((qk_u64)(group_5) * 3072ull));
-    const bool in_panel_5 = (true & (group_5 < groups));
-    const qk_u64 part_at_5 = (group_at_5 + (qk_u64)((part * 384u)));
-    if ((in_panel_5 & (lane_at < 384u))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_5);
-    }
-    const qk_u32 group_6 = 5u;
-    const qk_u64 group_at_6 = (panel_at + ((qk_u64)(group_6) * 3072ull));
-    const bool in_panel_6 = (true & (group_6 < groups));
-    const qk_u64 part_at_6 = (group_at_6 + (qk_u64)((part * 384u)));
-    if ((in_panel_6 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at_2 + 384u), w + part_at_6);
-    }
-    const qk_u32 group_7 = 6u;
-    const qk_u64 group_at_7 = (panel_at + ((qk_u64)(group_7) * 3072ull));
-    const bool in_panel_7 = (true & (group_7 < groups));
-    const qk_u64 part_at_7 = (group_at_7 + (qk_u64)((part * 384u)));
-    if ((in_panel_7 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at_2 + 768u), w + part_at_7);
-    }
-    const qk_u32 group_8 = 7u;
-    const qk_u64 group_at_8 = (panel_at + ((qk_u64)(group_8) * 3072ull));
-    const bool in_panel_8 = (true & (group_8 < groups));
-    const qk_u64 part_at_8 = (group_at_8 + (qk_u64)((part * 384u)));
-    if ((in_panel_8 & (lane_at < 384u))) {
-      qk_async_copy(ring + (slot_at_2 + 1152u), w + part_at_8);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (x_group < groups);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_2 = 1u;
-    const bool x_exists_2 = (x_group_2 < groups);
-    next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-    next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-    next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-    next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-    next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_3 = 2u;
-    const bool x_exists_3 = (x_group_3 < groups);
-    next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
-    next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
-    next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
-    next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
-    next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
-    const qk_u32 x_group_4 = 3u;
-    const bool x_exists_4 = (x_group_4 < groups);
-    next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
-    next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
-    next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
-    next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
-    next_x3_s1 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_4) * 512ull)) + 16ull)) : qk_i32x2{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < stages_per_panel; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32x2 x1_q = next_x1_q;
-      const qk_f32 x1_d0 = next_x1_d0;
-      const qk_f32 x1_d1 = next_x1_d1;
-      const qk_i32x2 x1_s0 = next_x1_s0;
-      const qk_i32x2 x1_s1 = next_x1_s1;
-      const qk_u32x2 x2_q = next_x2_q;
-      const qk_f32 x2_d0 = next_x2_d0;
-      const qk_f32 x2_d1 = next_x2_d1;
-      const qk_i32x2 x2_s0 = next_x2_s0;
-      const qk_i32x2 x2_s1 = next_x2_s1;
-      const qk_u32x2 x3_q = next_x3_q;
-      const qk_f32 x3_d0 = next_x3_d0;
-      const qk_f32 x3_d1 = next_x3_d1;
-      const qk_i32x2 x3_s0 = next_x3_s0;
-      const qk_i32x2 x3_s1 = next_x3_s1;
-      const qk_u32 x_group_5 = ((stage + 1u) * 4u);
-      const bool x_exists_5 = (x_group_5 < groups);
-      next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
-      const bool x_exists_6 = (x_group_6 < groups);
-      next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
-      next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
-      next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
-      next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
-      next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
-      const bool x_exists_7 = (x_group_7 < groups);
-      next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
-      next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
-      next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
-      next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
-      next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
-      const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
-      const bool x_exists_8 = (x_group_8 < groups);
-      next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
-      next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
-      next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
-      next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
-      next_x3_s1 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_8) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<1>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 2u);
-      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 1536u));
-      const qk_u32 group_9 = (ahead * 4u);
-      const qk_u64 group_at_9 = (panel_at_2 + ((qk_u64)(group_9) * 3072ull));
-      const bool in_panel_9 = (true & (group_9 < groups));
-      const qk_u64 part_at_9 = (group_at_9 + (qk_u64)((part * 384u)));
-      if ((in_panel_9 & (lane_at < 384u))) {
-        qk_async_copy(ring + slot_at_3, w + part_at_9);
-      }
-      const qk_u32 group_10 = ((ahead * 4u) + 1u);
-      const qk_u64 group_at_10 = (panel_at_2 + ((qk_u64)(group_10) * 3072ull));
-      const bool in_panel_10 = (true & (group_10 < groups));
-      const qk_u64 part_at_10 = (group_at_10 + (qk_u64)((part * 384u)));
-      if ((in_panel_10 & (lane_at < 384u))) {
-        qk_async_copy(ring + (slot_at_3 + 384u), w + part_at_10);
-      }
-      const qk_u32 group_11 = ((ahead * 4u) + 2u);
-      const qk_u64 group_at_11 = (panel_at_2 + ((qk_u64)(group_11) * 3072ull));
-      const bool in_panel_11 = (true & (group_11 < groups));
-      const qk_u64 part_at_11 = (group_at_11 + (qk_u64)((part * 384u)));
-      if ((in_panel_11 & (lane_at < 384u))) {
-        qk_async_copy(ring + (slot_at_3 + 768u), w + part_at_11);
-      }
-      const qk_u32 group_12 = ((ahead * 4u) + 3u);
-      const qk_u64 group_at_12 = (panel_at_2 + ((qk_u64)(group_12) * 3072ull));
-      const bool in_panel_12 = (true & (group_12 < groups));
-      const qk_u64 part_at_12 = (group_at_12 + (qk_u64)((part * 384u)));
-      if ((in_panel_12 & (lane_at < 384u))) {
-        qk_async_copy(ring + (slot_at_3 + 1152u), w + part_at_12);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 1536u));
-      const qk_u32 group_13 = (stage * 4u);
-      if ((group_13 < groups)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-        const qk_u32 high = (qk_u32)(high_bits);
-        const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
-      }
-      const qk_u32 group_14 = ((stage * 4u) + 1u);
-      if ((group_14 < groups)) {
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
-        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
-        const qk_u32 high_2 = (qk_u32)(high_bits_2);
-        const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_2 * x1_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_2 * x1_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_2 * x1_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_2 * x1_d1), acc0_3);
-      }
-      const qk_u32 group_15 = ((stage * 4u) + 2u);
-      if ((group_15 < groups)) {
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
-        const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
+    } else {
+      if ((((stage * 8u) + (part * 2u)) < blocks)) {
+        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
+        const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
         const qk_u32 high_3 = (qk_u32)(high_bits_3);
         const qk_u32 a_9 = ((nibbles_3.x & 0xf0f0f0fu) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 4u));
         const qk_u32 a_10 = ((nibbles_3.y & 0xf0f0f0fu) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
         const qk_u32 a_11 = (((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
         const qk_u32 a_12 = (((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
+        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
         const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x2_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x2_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
-        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x0_d.z), acc0_3);
+        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
         const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
         const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_3 * x2_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_3 * x2_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_3 * x2_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_3 * x2_d1), acc0_3);
+        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0_3 * x0_d.x), acc0_0);
+        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0_3 * x0_d.z), acc0_1);
+        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1_3 * x0_d.x), acc0_2);
+        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1_3 * x0_d.z), acc0_3);
       }
-      const qk_u32 group_16 = ((stage * 4u) + 3u);
-      if ((group_16 < groups)) {
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-        const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
+      if (((((stage * 8u) + (part * 2u)) + 1u) < blocks)) {
+        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
+        const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
         const qk_u32 high_4 = (qk_u32)(high_bits_4);
         const qk_u32 a_13 = ((nibbles_4.x & 0xf0f0f0fu) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 4u));
         const qk_u32 a_14 = ((nibbles_4.y & 0xf0f0f0fu) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
         const qk_u32 a_15 = (((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
         const qk_u32 a_16 = (((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
+        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
+        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
         const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x3_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x3_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
-        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
+        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x0_d.w), acc1_3);
+        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
         const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
         const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_4 * x3_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_4 * x3_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_4 * x3_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_4 * x3_d1), acc0_3);
+        acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_4 * x0_d.y), acc1_0);
+        acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_4 * x0_d.w), acc1_1);
+        acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_4 * x0_d.y), acc1_2);
+        acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_4 * x0_d.w), acc1_3);
       }
-      slot = ((slot == 2u) ? 0u : (slot + 1u));
     }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(256, 2) matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+    slot = ((slot == 3u) ? 0u : (slot + 1u));
   }
-}
-
-// matmul.q5_1.qa8.rows.rp16.m16n8k32.564360cd
-// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 3307c5566f5fd125b37d16b27077fc476edf05c0a528eb619074a016d985bfd1
-QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 6144 bytes
-  char* const sums = smem + 6144;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_u32x2 next_x0_q;
-  qk_f32 next_x0_d0;
-  qk_f32 next_x0_d1;
-  qk_i32x2 next_x0_s0;
-  qk_i32x2 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 8u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 8u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 768u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 first_block = part;
-    const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 1u) : 0u) * 384u);
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 384u)));
-    if ((in_panel & (lane_at < limit))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (((x_group * 8u) + part) < blocks);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
-    next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
-    next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x2 x0_q = next_x0_q;
-      const qk_f32 x0_d0 = next_x0_d0;
-      const qk_f32 x0_d1 = next_x0_d1;
-      const qk_i32x2 x0_s0 = next_x0_s0;
-      const qk_i32x2 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
-      next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
-      next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
-      qk_async_wait<0>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 1u);
-      const qk_u32 free_slot = ((slot == 0u) ? 1u : (slot - 1u));
-      const qk_u32 slot_at_2 = ((ring_base + lane_at) + (free_slot * 384u));
-      const qk_u64 group_at_2 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
-      const bool in_panel_2 = (true & (ahead < groups));
-      const qk_u32 first_block_2 = ((ahead * 8u) + part);
-      const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 1u) : 0u) * 384u);
-      const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 384u)));
-      if ((in_panel_2 & (lane_at < limit_2))) {
-        qk_async_copy(ring + slot_at_2, w + part_at_2);
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 384u));
-      if ((((stage * 8u) + 8u) <= blocks)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-        const qk_u32 high = (qk_u32)(high_bits);
-        const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
-      } else {
-        if ((((stage * 8u) + part) < blocks)) {
-          const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-          const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-          const qk_u32 high_2 = (qk_u32)(high_bits_2);
-          const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-          const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-          const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-          acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d0), acc0_0);
-          acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d1), acc0_1);
-          acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d0), acc0_2);
-          acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d1), acc0_3);
-          const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-          const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
-          const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-          acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0_2 * x0_d0), acc0_0);
-          acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0_2 * x0_d1), acc0_1);
-          acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1_2 * x0_d0), acc0_2);
-          acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1_2 * x0_d1), acc0_3);
-        }
-      }
-      slot = ((slot == 1u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 512u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
-}
-QK_KERNEL(256, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
-  }
-}
-
-// matmul.q5_1.qa8.rows.rp16.m16n8k32.63fb4ffb
-// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 bd52cc72c52f054b029f013ce38ae4ae77c0b9dc4842959b5479323476542727
-QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_63fb4ffb_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 36864 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_f32 acc2_0;
-  qk_f32 acc2_1;
-  qk_f32 acc2_2;
-  qk_f32 acc2_3;
-  qk_f32 acc3_0;
-  qk_f32 acc3_1;
-  qk_f32 acc3_2;
-  qk_f32 acc3_3;
-  qk_f32 acc4_0;
-  qk_f32 acc4_1;
-  qk_f32 acc4_2;
-  qk_f32 acc4_3;
-  qk_f32 acc5_0;
-  qk_f32 acc5_1;
-  qk_f32 acc5_2;
-  qk_f32 acc5_3;
-  qk_f32 acc6_0;
-  qk_f32 acc6_1;
-  qk_f32 acc6_2;
-  qk_f32 acc6_3;
-  qk_f32 acc7_0;
-  qk_f32 acc7_1;
-  qk_f32 acc7_2;
-  qk_f32 acc7_3;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 first_panel = (((tile / ((rows + 7u) / 8u)) * 4u) + warp);
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 9216u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 first_block = 0u;
-    const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 8u) : 0u) * 384u);
-    const qk_u64 part_at = (group_at + (qk_u64)(0u));
-    if ((in_panel & (lane_at < limit))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if ((in_panel & ((lane_at + 512u) < limit))) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    if ((in_panel & ((lane_at + 1024u) < limit))) {
-      qk_async_copy(ring + (slot_at + 1024u), w + (part_at + 1024ull));
-    }
-    if ((in_panel & ((lane_at + 1536u) < limit))) {
-      qk_async_copy(ring + (slot_at + 1536u), w + (part_at + 1536ull));
-    }
-    if ((in_panel & ((lane_at + 2048u) < limit))) {
-      qk_async_copy(ring + (slot_at + 2048u), w + (part_at + 2048ull));
-    }
-    if ((in_panel & ((lane_at + 2560u) < limit))) {
-      qk_async_copy(ring + (slot_at + 2560u), w + (part_at + 2560ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 3072u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 first_block_2 = 8u;
-    const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 8u) : 0u) * 384u);
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)(0u));
-    if ((in_panel_2 & (lane_at < limit_2))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    if ((in_panel_2 & ((lane_at + 1024u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 1024u), w + (part_at_2 + 1024ull));
-    }
-    if ((in_panel_2 & ((lane_at + 1536u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 1536u), w + (part_at_2 + 1536ull));
-    }
-    if ((in_panel_2 & ((lane_at + 2048u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 2048u), w + (part_at_2 + 2048ull));
-    }
-    if ((in_panel_2 & ((lane_at + 2560u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 2560u), w + (part_at_2 + 2560ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    acc2_0 = 0x0p+0f;
-    acc2_1 = 0x0p+0f;
-    acc2_2 = 0x0p+0f;
-    acc2_3 = 0x0p+0f;
-    acc3_0 = 0x0p+0f;
-    acc3_1 = 0x0p+0f;
-    acc3_2 = 0x0p+0f;
-    acc3_3 = 0x0p+0f;
-    acc4_0 = 0x0p+0f;
-    acc4_1 = 0x0p+0f;
-    acc4_2 = 0x0p+0f;
-    acc4_3 = 0x0p+0f;
-    acc5_0 = 0x0p+0f;
-    acc5_1 = 0x0p+0f;
-    acc5_2 = 0x0p+0f;
-    acc5_3 = 0x0p+0f;
-    acc6_0 = 0x0p+0f;
-    acc6_1 = 0x0p+0f;
-    acc6_2 = 0x0p+0f;
-    acc6_3 = 0x0p+0f;
-    acc7_0 = 0x0p+0f;
-    acc7_1 = 0x0p+0f;
-    acc7_2 = 0x0p+0f;
-    acc7_3 = 0x0p+0f;
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      qk_async_wait<1>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 2u);
-      const qk_u32 free_slot = ((slot == 0u) ? 2u : (slot - 1u));
-      const qk_u32 slot_at_3 = ((ring_base + lane_at) + (free_slot * 3072u));
-      const qk_u64 group_at_3 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
-      const bool in_panel_3 = (true & (ahead < groups));
-      const qk_u32 first_block_3 = (ahead * 8u);
-      const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 8u) : 0u) * 384u);
-      const qk_u64 part_at_3 = (group_at_3 + (qk_u64)(0u));
-      if ((in_panel_3 & (lane_at < limit_3))) {
-        qk_async_copy(ring + slot_at_3, w + part_at_3);
-      }
-      if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-      }
-      if ((in_panel_3 & ((lane_at + 1024u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 1024u), w + (part_at_3 + 1024ull));
-      }
-      if ((in_panel_3 & ((lane_at + 1536u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 1536u), w + (part_at_3 + 1536ull));
-      }
-      if ((in_panel_3 & ((lane_at + 2048u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 2048u), w + (part_at_3 + 2048ull));
-      }
-      if ((in_panel_3 & ((lane_at + 2560u) < limit_3))) {
-        qk_async_copy(ring + (slot_at_3 + 2560u), w + (part_at_3 + 2560ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 3072u));
-      if ((((stage * 8u) + 8u) <= blocks)) {
-        const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
-        const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
-        const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-        const qk_u32 high = (qk_u32)(high_bits);
-        const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
-        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
-        const qk_u32 high_2 = (qk_u32)(high_bits_2);
-        const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
-        const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
-        const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
-        const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
-        const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
-        const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
-        const qk_u32 high_3 = (qk_u32)(high_bits_3);
-        const qk_u32 a_9 = ((nibbles_3.x & 0xf0f0f0fu) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_10 = ((nibbles_3.y & 0xf0f0f0fu) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_11 = (((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_12 = (((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-        const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
-        const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
-        const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
-        const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-        acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_3 * x1_d.x), acc2_0);
-        acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_3 * x1_d.z), acc2_1);
-        acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_3 * x1_d.x), acc2_2);
-        acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_3 * x1_d.z), acc2_3);
-        const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-        const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
-        const qk_u32 high_4 = (qk_u32)(high_bits_4);
-        const qk_u32 a_13 = ((nibbles_4.x & 0xf0f0f0fu) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_14 = ((nibbles_4.y & 0xf0f0f0fu) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_15 = (((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_16 = (((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-        const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-        const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
-        const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
-        const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-        acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m0_4 * x1_d.y), acc3_0);
-        acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m0_4 * x1_d.w), acc3_1);
-        acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m1_4 * x1_d.y), acc3_2);
-        acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m1_4 * x1_d.w), acc3_3);
-        const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
-        const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
-        const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
-        const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1536u) + (lane * 8u)));
-        const qk_u16 high_bits_5 = qk_load_shared<qk_u16>(ring + (((base + 1536u) + (lane * 2u)) + 256u));
-        const qk_u32 high_5 = (qk_u32)(high_bits_5);
-        const qk_u32 a_17 = ((nibbles_5.x & 0xf0f0f0fu) | ((((high_5 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_18 = ((nibbles_5.y & 0xf0f0f0fu) | (((((high_5 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_19 = (((nibbles_5.x >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_20 = (((nibbles_5.y >> 4u) & 0xf0f0f0fu) | (((((high_5 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
-        const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_5.x)) - 0x1.8p+23f), (d0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_5.y)) - 0x1.8p+23f), (d0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
-        const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 352u));
-        const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_5)));
-        const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 >> 16u))));
-        acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_5 * x2_d.x), acc4_0);
-        acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_5 * x2_d.z), acc4_1);
-        acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_5 * x2_d.x), acc4_2);
-        acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_5 * x2_d.z), acc4_3);
-        const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1920u) + (lane * 8u)));
-        const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1920u) + (lane * 2u)) + 256u));
-        const qk_u32 high_6 = (qk_u32)(high_bits_6);
-        const qk_u32 a_21 = ((nibbles_6.x & 0xf0f0f0fu) | ((((high_6 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_22 = ((nibbles_6.y & 0xf0f0f0fu) | (((((high_6 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_23 = (((nibbles_6.x >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_24 = (((nibbles_6.y >> 4u) & 0xf0f0f0fu) | (((((high_6 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
-        const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_6.x)) - 0x1.8p+23f), (d0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-        const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 352u));
-        const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_6)));
-        const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 >> 16u))));
-        acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m0_6 * x2_d.y), acc5_0);
-        acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m0_6 * x2_d.w), acc5_1);
-        acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m1_6 * x2_d.y), acc5_2);
-        acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m1_6 * x2_d.w), acc5_3);
-        const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
-        const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
-        const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
-        const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2304u) + (lane * 8u)));
-        const qk_u16 high_bits_7 = qk_load_shared<qk_u16>(ring + (((base + 2304u) + (lane * 2u)) + 256u));
-        const qk_u32 high_7 = (qk_u32)(high_bits_7);
-        const qk_u32 a_25 = ((nibbles_7.x & 0xf0f0f0fu) | ((((high_7 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_26 = ((nibbles_7.y & 0xf0f0f0fu) | (((((high_7 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_27 = (((nibbles_7.x >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_28 = (((nibbles_7.y >> 4u) & 0xf0f0f0fu) | (((((high_7 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
-        const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_7.x)) - 0x1.8p+23f), (d0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_7.y)) - 0x1.8p+23f), (d0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
-        const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 352u));
-        const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_7)));
-        const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 >> 16u))));
-        acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_7 * x3_d.x), acc6_0);
-        acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_7 * x3_d.z), acc6_1);
-        acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_7 * x3_d.x), acc6_2);
-        acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_7 * x3_d.z), acc6_3);
-        const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2688u) + (lane * 8u)));
-        const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 2688u) + (lane * 2u)) + 256u));
-        const qk_u32 high_8 = (qk_u32)(high_bits_8);
-        const qk_u32 a_29 = ((nibbles_8.x & 0xf0f0f0fu) | ((((high_8 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_30 = ((nibbles_8.y & 0xf0f0f0fu) | (((((high_8 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_31 = (((nibbles_8.x >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_32 = (((nibbles_8.y >> 4u) & 0xf0f0f0fu) | (((((high_8 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
-        const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_8.x)) - 0x1.8p+23f), (d0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_8.y)) - 0x1.8p+23f), (d0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
-        const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 352u));
-        const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_8)));
-        const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 >> 16u))));
-        acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m0_8 * x3_d.y), acc7_0);
-        acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m0_8 * x3_d.w), acc7_1);
-        acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m1_8 * x3_d.y), acc7_2);
-        acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m1_8 * x3_d.w), acc7_3);
-      } else {
-        const qk_u32x4 x0_q_2 = (has_row & ((stage * 8u) < blocks)) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
-        const qk_f32x4 x0_d_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull))) : qk_f32x4{};
-        const qk_i32x4 x0_s0_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull))) : qk_i32x4{};
-        const qk_i32x4 x0_s1_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull)) : qk_i32x4{};
-        if (((stage * 8u) < blocks)) {
-          const qk_u32x2 nibbles_9 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-          const qk_u16 high_bits_9 = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-          const qk_u32 high_9 = (qk_u32)(high_bits_9);
-          const qk_u32 a_33 = ((nibbles_9.x & 0xf0f0f0fu) | ((((high_9 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_34 = ((nibbles_9.y & 0xf0f0f0fu) | (((((high_9 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_35 = (((nibbles_9.x >> 4u) & 0xf0f0f0fu) | (((((high_9 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_36 = (((nibbles_9.y >> 4u) & 0xf0f0f0fu) | (((((high_9 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_9 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-          const qk_i32x4 c_9 = qk_mma_u8s8_k32(qk_u32x4{a_33, a_34, a_35, a_36}, qk_u32x2{x0_q_2.x, x0_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_9 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_9)));
-          const qk_f32 d1_9 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_9 >> 16u))));
-          acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_9.x)) - 0x1.8p+23f), (d0_9 * x0_d_2.x), acc0_0);
-          acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_9.y)) - 0x1.8p+23f), (d0_9 * x0_d_2.z), acc0_1);
-          acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_9.z)) - 0x1.8p+23f), (d1_9 * x0_d_2.x), acc0_2);
-          acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_9.w)) - 0x1.8p+23f), (d1_9 * x0_d_2.z), acc0_3);
-          const qk_u32 m_bits_9 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-          const qk_f32 m0_9 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_9)));
-          const qk_f32 m1_9 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_9 >> 16u))));
-          acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0_2.x, x0_s0_2.y)), (m0_9 * x0_d_2.x), acc0_0);
-          acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1_2.x, x0_s1_2.y)), (m0_9 * x0_d_2.z), acc0_1);
-          acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0_2.x, x0_s0_2.y)), (m1_9 * x0_d_2.x), acc0_2);
-          acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1_2.x, x0_s1_2.y)), (m1_9 * x0_d_2.z), acc0_3);
-        }
-        if ((((stage * 8u) + 1u) < blocks)) {
-          const qk_u32x2 nibbles_10 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
-          const qk_u16 high_bits_10 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
-          const qk_u32 high_10 = (qk_u32)(high_bits_10);
-          const qk_u32 a_37 = ((nibbles_10.x & 0xf0f0f0fu) | ((((high_10 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_38 = ((nibbles_10.y & 0xf0f0f0fu) | (((((high_10 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_39 = (((nibbles_10.x >> 4u) & 0xf0f0f0fu) | (((((high_10 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_40 = (((nibbles_10.y >> 4u) & 0xf0f0f0fu) | (((((high_10 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_10 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_10 = qk_mma_u8s8_k32(qk_u32x4{a_37, a_38, a_39, a_40}, qk_u32x2{x0_q_2.z, x0_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_10 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_10)));
-          const qk_f32 d1_10 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_10 >> 16u))));
-          acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_10.x)) - 0x1.8p+23f), (d0_10 * x0_d_2.y), acc1_0);
-          acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_10.y)) - 0x1.8p+23f), (d0_10 * x0_d_2.w), acc1_1);
-          acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_10.z)) - 0x1.8p+23f), (d1_10 * x0_d_2.y), acc1_2);
-          acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_10.w)) - 0x1.8p+23f), (d1_10 * x0_d_2.w), acc1_3);
-          const qk_u32 m_bits_10 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
-          const qk_f32 m0_10 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_10)));
-          const qk_f32 m1_10 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_10 >> 16u))));
-          acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0_2.z, x0_s0_2.w)), (m0_10 * x0_d_2.y), acc1_0);
-          acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1_2.z, x0_s1_2.w)), (m0_10 * x0_d_2.w), acc1_1);
-          acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0_2.z, x0_s0_2.w)), (m1_10 * x0_d_2.y), acc1_2);
-          acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1_2.z, x0_s1_2.w)), (m1_10 * x0_d_2.w), acc1_3);
-        }
-        const qk_u32x4 x1_q_2 = (has_row & (((stage * 8u) + 2u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
-        const qk_f32x4 x1_d_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull)) : qk_f32x4{};
-        const qk_i32x4 x1_s0_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull)) : qk_i32x4{};
-        const qk_i32x4 x1_s1_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull)) : qk_i32x4{};
-        if ((((stage * 8u) + 2u) < blocks)) {
-          const qk_u32x2 nibbles_11 = qk_load_shared<qk_u32x2>(ring + ((base + 768u) + (lane * 8u)));
-          const qk_u16 high_bits_11 = qk_load_shared<qk_u16>(ring + (((base + 768u) + (lane * 2u)) + 256u));
-          const qk_u32 high_11 = (qk_u32)(high_bits_11);
-          const qk_u32 a_41 = ((nibbles_11.x & 0xf0f0f0fu) | ((((high_11 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_42 = ((nibbles_11.y & 0xf0f0f0fu) | (((((high_11 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_43 = (((nibbles_11.x >> 4u) & 0xf0f0f0fu) | (((((high_11 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_44 = (((nibbles_11.y >> 4u) & 0xf0f0f0fu) | (((((high_11 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_11 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_11 = qk_mma_u8s8_k32(qk_u32x4{a_41, a_42, a_43, a_44}, qk_u32x2{x1_q_2.x, x1_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_11 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_11)));
-          const qk_f32 d1_11 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_11 >> 16u))));
-          acc2_0 = qk_fma((qk_as_f32((qk_u32)(c_11.x)) - 0x1.8p+23f), (d0_11 * x1_d_2.x), acc2_0);
-          acc2_1 = qk_fma((qk_as_f32((qk_u32)(c_11.y)) - 0x1.8p+23f), (d0_11 * x1_d_2.z), acc2_1);
-          acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_11.z)) - 0x1.8p+23f), (d1_11 * x1_d_2.x), acc2_2);
-          acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_11.w)) - 0x1.8p+23f), (d1_11 * x1_d_2.z), acc2_3);
-          const qk_u32 m_bits_11 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
-          const qk_f32 m0_11 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_11)));
-          const qk_f32 m1_11 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_11 >> 16u))));
-          acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0_2.x, x1_s0_2.y)), (m0_11 * x1_d_2.x), acc2_0);
-          acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1_2.x, x1_s1_2.y)), (m0_11 * x1_d_2.z), acc2_1);
-          acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0_2.x, x1_s0_2.y)), (m1_11 * x1_d_2.x), acc2_2);
-          acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1_2.x, x1_s1_2.y)), (m1_11 * x1_d_2.z), acc2_3);
-        }
-        if ((((stage * 8u) + 3u) < blocks)) {
-          const qk_u32x2 nibbles_12 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-          const qk_u16 high_bits_12 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
-          const qk_u32 high_12 = (qk_u32)(high_bits_12);
-          const qk_u32 a_45 = ((nibbles_12.x & 0xf0f0f0fu) | ((((high_12 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_46 = ((nibbles_12.y & 0xf0f0f0fu) | (((((high_12 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_47 = (((nibbles_12.x >> 4u) & 0xf0f0f0fu) | (((((high_12 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_48 = (((nibbles_12.y >> 4u) & 0xf0f0f0fu) | (((((high_12 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_12 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_12 = qk_mma_u8s8_k32(qk_u32x4{a_45, a_46, a_47, a_48}, qk_u32x2{x1_q_2.z, x1_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_12 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_12)));
-          const qk_f32 d1_12 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_12 >> 16u))));
-          acc3_0 = qk_fma((qk_as_f32((qk_u32)(c_12.x)) - 0x1.8p+23f), (d0_12 * x1_d_2.y), acc3_0);
-          acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_12.y)) - 0x1.8p+23f), (d0_12 * x1_d_2.w), acc3_1);
-          acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_12.z)) - 0x1.8p+23f), (d1_12 * x1_d_2.y), acc3_2);
-          acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_12.w)) - 0x1.8p+23f), (d1_12 * x1_d_2.w), acc3_3);
-          const qk_u32 m_bits_12 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
-          const qk_f32 m0_12 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_12)));
-          const qk_f32 m1_12 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_12 >> 16u))));
-          acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0_2.z, x1_s0_2.w)), (m0_12 * x1_d_2.y), acc3_0);
-          acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1_2.z, x1_s1_2.w)), (m0_12 * x1_d_2.w), acc3_1);
-          acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0_2.z, x1_s0_2.w)), (m1_12 * x1_d_2.y), acc3_2);
-          acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1_2.z, x1_s1_2.w)), (m1_12 * x1_d_2.w), acc3_3);
-        }
-        const qk_u32x4 x2_q_2 = (has_row & (((stage * 8u) + 4u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
-        const qk_f32x4 x2_d_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull)) : qk_f32x4{};
-        const qk_i32x4 x2_s0_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull)) : qk_i32x4{};
-        const qk_i32x4 x2_s1_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull)) : qk_i32x4{};
-        if ((((stage * 8u) + 4u) < blocks)) {
-          const qk_u32x2 nibbles_13 = qk_load_shared<qk_u32x2>(ring + ((base + 1536u) + (lane * 8u)));
-          const qk_u16 high_bits_13 = qk_load_shared<qk_u16>(ring + (((base + 1536u) + (lane * 2u)) + 256u));
-          const qk_u32 high_13 = (qk_u32)(high_bits_13);
-          const qk_u32 a_49 = ((nibbles_13.x & 0xf0f0f0fu) | ((((high_13 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_50 = ((nibbles_13.y & 0xf0f0f0fu) | (((((high_13 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_51 = (((nibbles_13.x >> 4u) & 0xf0f0f0fu) | (((((high_13 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_52 = (((nibbles_13.y >> 4u) & 0xf0f0f0fu) | (((((high_13 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_13 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_13 = qk_mma_u8s8_k32(qk_u32x4{a_49, a_50, a_51, a_52}, qk_u32x2{x2_q_2.x, x2_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_13 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_13)));
-          const qk_f32 d1_13 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_13 >> 16u))));
-          acc4_0 = qk_fma((qk_as_f32((qk_u32)(c_13.x)) - 0x1.8p+23f), (d0_13 * x2_d_2.x), acc4_0);
-          acc4_1 = qk_fma((qk_as_f32((qk_u32)(c_13.y)) - 0x1.8p+23f), (d0_13 * x2_d_2.z), acc4_1);
-          acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_13.z)) - 0x1.8p+23f), (d1_13 * x2_d_2.x), acc4_2);
-          acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_13.w)) - 0x1.8p+23f), (d1_13 * x2_d_2.z), acc4_3);
-          const qk_u32 m_bits_13 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 352u));
-          const qk_f32 m0_13 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_13)));
-          const qk_f32 m1_13 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_13 >> 16u))));
-          acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0_2.x, x2_s0_2.y)), (m0_13 * x2_d_2.x), acc4_0);
-          acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1_2.x, x2_s1_2.y)), (m0_13 * x2_d_2.z), acc4_1);
-          acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0_2.x, x2_s0_2.y)), (m1_13 * x2_d_2.x), acc4_2);
-          acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1_2.x, x2_s1_2.y)), (m1_13 * x2_d_2.z), acc4_3);
-        }
-        if ((((stage * 8u) + 5u) < blocks)) {
-          const qk_u32x2 nibbles_14 = qk_load_shared<qk_u32x2>(ring + ((base + 1920u) + (lane * 8u)));
-          const qk_u16 high_bits_14 = qk_load_shared<qk_u16>(ring + (((base + 1920u) + (lane * 2u)) + 256u));
-          const qk_u32 high_14 = (qk_u32)(high_bits_14);
-          const qk_u32 a_53 = ((nibbles_14.x & 0xf0f0f0fu) | ((((high_14 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_54 = ((nibbles_14.y & 0xf0f0f0fu) | (((((high_14 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_55 = (((nibbles_14.x >> 4u) & 0xf0f0f0fu) | (((((high_14 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_56 = (((nibbles_14.y >> 4u) & 0xf0f0f0fu) | (((((high_14 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_14 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_14 = qk_mma_u8s8_k32(qk_u32x4{a_53, a_54, a_55, a_56}, qk_u32x2{x2_q_2.z, x2_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_14 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_14)));
-          const qk_f32 d1_14 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_14 >> 16u))));
-          acc5_0 = qk_fma((qk_as_f32((qk_u32)(c_14.x)) - 0x1.8p+23f), (d0_14 * x2_d_2.y), acc5_0);
-          acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_14.y)) - 0x1.8p+23f), (d0_14 * x2_d_2.w), acc5_1);
-          acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_14.z)) - 0x1.8p+23f), (d1_14 * x2_d_2.y), acc5_2);
-          acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_14.w)) - 0x1.8p+23f), (d1_14 * x2_d_2.w), acc5_3);
-          const qk_u32 m_bits_14 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 352u));
-          const qk_f32 m0_14 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_14)));
-          const qk_f32 m1_14 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_14 >> 16u))));
-          acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0_2.z, x2_s0_2.w)), (m0_14 * x2_d_2.y), acc5_0);
-          acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1_2.z, x2_s1_2.w)), (m0_14 * x2_d_2.w), acc5_1);
-          acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0_2.z, x2_s0_2.w)), (m1_14 * x2_d_2.y), acc5_2);
-          acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1_2.z, x2_s1_2.w)), (m1_14 * x2_d_2.w), acc5_3);
-        }
-        const qk_u32x4 x3_q_2 = (has_row & (((stage * 8u) + 6u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
-        const qk_f32x4 x3_d_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull)) : qk_f32x4{};
-        const qk_i32x4 x3_s0_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull)) : qk_i32x4{};
-        const qk_i32x4 x3_s1_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull)) : qk_i32x4{};
-        if ((((stage * 8u) + 6u) < blocks)) {
-          const qk_u32x2 nibbles_15 = qk_load_shared<qk_u32x2>(ring + ((base + 2304u) + (lane * 8u)));
-          const qk_u16 high_bits_15 = qk_load_shared<qk_u16>(ring + (((base + 2304u) + (lane * 2u)) + 256u));
-          const qk_u32 high_15 = (qk_u32)(high_bits_15);
-          const qk_u32 a_57 = ((nibbles_15.x & 0xf0f0f0fu) | ((((high_15 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_58 = ((nibbles_15.y & 0xf0f0f0fu) | (((((high_15 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_59 = (((nibbles_15.x >> 4u) & 0xf0f0f0fu) | (((((high_15 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_60 = (((nibbles_15.y >> 4u) & 0xf0f0f0fu) | (((((high_15 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_15 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_15 = qk_mma_u8s8_k32(qk_u32x4{a_57, a_58, a_59, a_60}, qk_u32x2{x3_q_2.x, x3_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_15 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_15)));
-          const qk_f32 d1_15 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_15 >> 16u))));
-          acc6_0 = qk_fma((qk_as_f32((qk_u32)(c_15.x)) - 0x1.8p+23f), (d0_15 * x3_d_2.x), acc6_0);
-          acc6_1 = qk_fma((qk_as_f32((qk_u32)(c_15.y)) - 0x1.8p+23f), (d0_15 * x3_d_2.z), acc6_1);
-          acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_15.z)) - 0x1.8p+23f), (d1_15 * x3_d_2.x), acc6_2);
-          acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_15.w)) - 0x1.8p+23f), (d1_15 * x3_d_2.z), acc6_3);
-          const qk_u32 m_bits_15 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 352u));
-          const qk_f32 m0_15 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_15)));
-          const qk_f32 m1_15 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_15 >> 16u))));
-          acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0_2.x, x3_s0_2.y)), (m0_15 * x3_d_2.x), acc6_0);
-          acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1_2.x, x3_s1_2.y)), (m0_15 * x3_d_2.z), acc6_1);
-          acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0_2.x, x3_s0_2.y)), (m1_15 * x3_d_2.x), acc6_2);
-          acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1_2.x, x3_s1_2.y)), (m1_15 * x3_d_2.z), acc6_3);
-        }
-        if ((((stage * 8u) + 7u) < blocks)) {
-          const qk_u32x2 nibbles_16 = qk_load_shared<qk_u32x2>(ring + ((base + 2688u) + (lane * 8u)));
-          const qk_u16 high_bits_16 = qk_load_shared<qk_u16>(ring + (((base + 2688u) + (lane * 2u)) + 256u));
-          const qk_u32 high_16 = (qk_u32)(high_bits_16);
-          const qk_u32 a_61 = ((nibbles_16.x & 0xf0f0f0fu) | ((((high_16 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_62 = ((nibbles_16.y & 0xf0f0f0fu) | (((((high_16 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_63 = (((nibbles_16.x >> 4u) & 0xf0f0f0fu) | (((((high_16 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_64 = (((nibbles_16.y >> 4u) & 0xf0f0f0fu) | (((((high_16 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_16 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_16 = qk_mma_u8s8_k32(qk_u32x4{a_61, a_62, a_63, a_64}, qk_u32x2{x3_q_2.z, x3_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_16 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_16)));
-          const qk_f32 d1_16 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_16 >> 16u))));
-          acc7_0 = qk_fma((qk_as_f32((qk_u32)(c_16.x)) - 0x1.8p+23f), (d0_16 * x3_d_2.y), acc7_0);
-          acc7_1 = qk_fma((qk_as_f32((qk_u32)(c_16.y)) - 0x1.8p+23f), (d0_16 * x3_d_2.w), acc7_1);
-          acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_16.z)) - 0x1.8p+23f), (d1_16 * x3_d_2.y), acc7_2);
-          acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_16.w)) - 0x1.8p+23f), (d1_16 * x3_d_2.w), acc7_3);
-          const qk_u32 m_bits_16 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 352u));
-          const qk_f32 m0_16 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_16)));
-          const qk_f32 m1_16 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_16 >> 16u))));
-          acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0_2.z, x3_s0_2.w)), (m0_16 * x3_d_2.y), acc7_0);
-          acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1_2.z, x3_s1_2.w)), (m0_16 * x3_d_2.w), acc7_1);
-          acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0_2.z, x3_s0_2.w)), (m1_16 * x3_d_2.y), acc7_2);
-          acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1_2.z, x3_s1_2.w)), (m1_16 * x3_d_2.w), acc7_3);
-        }
-      }
-      slot = ((slot == 2u) ? 0u : (slot + 1u));
-    }
+  qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
+  qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
+  qk_barrier();
+  if ((part == 0u)) {
+    const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
+    const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
+    const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
+    const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
+    const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
+    const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
+    const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
     const qk_u32 row_n = ((panel * 16u) + g);
     const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((acc0_0 + acc4_0) + (acc2_0 + acc6_0)) + ((acc1_0 + acc5_0) + (acc3_0 + acc7_0))));
+    if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
     const qk_u32 row_n_2 = ((panel * 16u) + g);
     const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((acc0_1 + acc4_1) + (acc2_1 + acc6_1)) + ((acc1_1 + acc5_1) + (acc3_1 + acc7_1))));
+    if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
     const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((acc0_2 + acc4_2) + (acc2_2 + acc6_2)) + ((acc1_2 + acc5_2) + (acc3_2 + acc7_2))));
+    if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
     const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
     const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((acc0_3 + acc4_3) + (acc2_3 + acc6_3)) + ((acc1_3 + acc5_3) + (acc3_3 + acc7_3))));
-}
-QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_63fb4ffb(QK_ARGS args) {
-  QK_SHARED_MEMORY(smem);
-  for (qk_u32 tile = qk_first_tile(); tile < args.tiles; tile += qk_tile_step()) {
-    matmul_q5_1_qa8_rows_rp16_m16n8k32_63fb4ffb_tile(args, tile, smem);
-    qk_async_wait<0>();
-    qk_barrier();
+    if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
   }
-}
-
-// matmul.q5_1.qa8.rows.rp16.m16n8k32.a6241fdf
-// dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
-// min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 1db5cb05426c3ccc8a6f79164550b9fbeba2bf123418eff8c1859f17c3945765
-QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_a6241fdf_tile(const qk_args& args, qk_u32 tile, char* smem) {
-  const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
-  (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
-  const qk_u32 rows = args.u[0];
-  const qk_u32 n = args.u[1];
-  const qk_u32 blocks = args.u[2];
-  const char* const w = (const char*)args.buffer[0];
-  const char* const q = (const char*)args.buffer[1];
-  const char* const d = (const char*)args.buffer[2];
-  const char* const isum = (const char*)args.buffer[3];
-  char* const y = (char*)args.buffer[4];
-  char* const ring = smem + 0;  // 12288 bytes
-  char* const sums = smem + 12288;  // 4096 bytes
-  qk_u32 slot;
-  qk_f32 acc0_0;
-  qk_f32 acc0_1;
-  qk_f32 acc0_2;
-  qk_f32 acc0_3;
-  qk_f32 acc1_0;
-  qk_f32 acc1_1;
-  qk_f32 acc1_2;
-  qk_f32 acc1_3;
-  qk_u32x4 next_x0_q;
-  qk_f32x4 next_x0_d;
-  qk_i32x4 next_x0_s0;
-  qk_i32x4 next_x0_s1;
-    const qk_u32 panels = ((n + 15u) / 16u);
-    const qk_u64 panel_bytes = ((qk_u64)(blocks) * 384ull);
-    const qk_u32 pairs = ((blocks + 1u) / 2u);
-    const qk_u32 groups = ((blocks + 7u) / 8u);
-    const qk_u32 row_tile = (tile % ((rows + 7u) / 8u));
-    const qk_u32 part = (warp % 4u);
-    const qk_u32 first_panel = ((tile / ((rows + 7u) / 8u)) + (warp / 4u));
-    const qk_u32 g = (lane >> 2u);
-    const qk_u32 t = (lane & 3u);
-    const qk_u32 ring_base = (warp * 3072u);
-    const bool has_row = (((row_tile * 8u) + g) < rows);
-    const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-    const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
-    const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
-    const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
-    const qk_u32 lane_at = (lane * 16u);
-    const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    const qk_u32 slot_at = (ring_base + lane_at);
-    const qk_u64 group_at = (panel_at + ((qk_u64)(0u) * 3072ull));
-    const bool in_panel = (true & (0u < groups));
-    const qk_u32 first_block = (part * 2u);
-    const qk_u32 limit = (((first_block < blocks) ? qk_min((blocks - first_block), 2u) : 0u) * 384u);
-    const qk_u64 part_at = (group_at + (qk_u64)((part * 768u)));
-    if ((in_panel & (lane_at < limit))) {
-      qk_async_copy(ring + slot_at, w + part_at);
-    }
-    if ((in_panel & ((lane_at + 512u) < limit))) {
-      qk_async_copy(ring + (slot_at + 512u), w + (part_at + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_2 = ((ring_base + lane_at) + 768u);
-    const qk_u64 group_at_2 = (panel_at + ((qk_u64)(1u) * 3072ull));
-    const bool in_panel_2 = (true & (1u < groups));
-    const qk_u32 first_block_2 = (8u + (part * 2u));
-    const qk_u32 limit_2 = (((first_block_2 < blocks) ? qk_min((blocks - first_block_2), 2u) : 0u) * 384u);
-    const qk_u64 part_at_2 = (group_at_2 + (qk_u64)((part * 768u)));
-    if ((in_panel_2 & (lane_at < limit_2))) {
-      qk_async_copy(ring + slot_at_2, w + part_at_2);
-    }
-    if ((in_panel_2 & ((lane_at + 512u) < limit_2))) {
-      qk_async_copy(ring + (slot_at_2 + 512u), w + (part_at_2 + 512ull));
-    }
-    qk_async_commit();
-    const qk_u32 slot_at_3 = ((ring_base + lane_at) + 1536u);
-    const qk_u64 group_at_3 = (panel_at + ((qk_u64)(2u) * 3072ull));
-    const bool in_panel_3 = (true & (2u < groups));
-    const qk_u32 first_block_3 = (16u + (part * 2u));
-    const qk_u32 limit_3 = (((first_block_3 < blocks) ? qk_min((blocks - first_block_3), 2u) : 0u) * 384u);
-    const qk_u64 part_at_3 = (group_at_3 + (qk_u64)((part * 768u)));
-    if ((in_panel_3 & (lane_at < limit_3))) {
-      qk_async_copy(ring + slot_at_3, w + part_at_3);
-    }
-    if ((in_panel_3 & ((lane_at + 512u) < limit_3))) {
-      qk_async_copy(ring + (slot_at_3 + 512u), w + (part_at_3 + 512ull));
-    }
-    qk_async_commit();
-    slot = 0u;
-    const qk_u32 panel = first_panel;
-    const qk_u64 panel_at_2 = (((qk_u64)(qk_min(panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
-    acc0_0 = 0x0p+0f;
-    acc0_1 = 0x0p+0f;
-    acc0_2 = 0x0p+0f;
-    acc0_3 = 0x0p+0f;
-    acc1_0 = 0x0p+0f;
-    acc1_1 = 0x0p+0f;
-    acc1_2 = 0x0p+0f;
-    acc1_3 = 0x0p+0f;
-    const qk_u32 x_group = 0u;
-    const bool x_exists = (((x_group * 8u) + (part * 2u)) < blocks);
-    next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
-    next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
-    next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
-    next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
-#pragma unroll 1
-    for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
-      const qk_u32x4 x0_q = next_x0_q;
-      const qk_f32x4 x0_d = next_x0_d;
-      const qk_i32x4 x0_s0 = next_x0_s0;
-      const qk_i32x4 x0_s1 = next_x0_s1;
-      const qk_u32 x_group_2 = (stage + 1u);
-      const bool x_exists_2 = (((x_group_2 * 8u) + (part * 2u)) < blocks);
-      next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
-      next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
-      next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
-      next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
-      qk_async_wait<2>();
-      qk_warp_sync();
-      const qk_u32 ahead = (stage + 3u);
-      const qk_u32 free_slot = ((slot == 0u) ? 3u : (slot - 1u));
-      const qk_u32 slot_at_4 = ((ring_base + lane_at) + (free_slot * 768u));
-      const qk_u64 group_at_4 = (panel_at_2 + ((qk_u64)(ahead) * 3072ull));
-      const bool in_panel_4 = (true & (ahead < groups));
-      const qk_u32 first_block_4 = ((ahead * 8u) + (part * 2u));
-      const qk_u32 limit_4 = (((first_block_4 < blocks) ? qk_min((blocks - first_block_4), 2u) : 0u) * 384u);
-      const qk_u64 part_at_4 = (group_at_4 + (qk_u64)((part * 768u)));
-      if ((in_panel_4 & (lane_at < limit_4))) {
-        qk_async_copy(ring + slot_at_4, w + part_at_4);
-      }
-      if ((in_panel_4 & ((lane_at + 512u) < limit_4))) {
-        qk_async_copy(ring + (slot_at_4 + 512u), w + (part_at_4 + 512ull));
-      }
-      qk_async_commit();
-      const qk_u32 base = (ring_base + (slot * 768u));
-      if ((((stage * 8u) + 8u) <= blocks)) {
-        const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-        const qk_u32 high = (qk_u32)(high_bits);
-        const qk_u32 a = ((nibbles.x & 0xf0f0f0fu) | ((((high & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_2 = ((nibbles.y & 0xf0f0f0fu) | (((((high >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_3 = (((nibbles.x >> 4u) & 0xf0f0f0fu) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_4 = (((nibbles.y >> 4u) & 0xf0f0f0fu) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-        const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
-        const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
-        acc0_0 = qk_fma((qk_as_f32((qk_u32)(c.x)) - 0x1.8p+23f), (d0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_as_f32((qk_u32)(c.y)) - 0x1.8p+23f), (d0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
-        const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-        const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
-        const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
-        const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
-        const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
-        const qk_u32 high_2 = (qk_u32)(high_bits_2);
-        const qk_u32 a_5 = ((nibbles_2.x & 0xf0f0f0fu) | ((((high_2 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_6 = ((nibbles_2.y & 0xf0f0f0fu) | (((((high_2 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_7 = (((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 a_8 = (((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-        const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
-        const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-        const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
-        const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_2.x)) - 0x1.8p+23f), (d0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-        const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
-        const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
-        const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-        acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
-        acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
-        acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
-        acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
-      } else {
-        if ((((stage * 8u) + (part * 2u)) < blocks)) {
-          const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-          const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + ((base + (lane * 2u)) + 256u));
-          const qk_u32 high_3 = (qk_u32)(high_bits_3);
-          const qk_u32 a_9 = ((nibbles_3.x & 0xf0f0f0fu) | ((((high_3 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_10 = ((nibbles_3.y & 0xf0f0f0fu) | (((((high_3 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_11 = (((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_12 = (((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 320u));
-          const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
-          const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
-          acc0_0 = qk_fma((qk_as_f32((qk_u32)(c_3.x)) - 0x1.8p+23f), (d0_3 * x0_d.x), acc0_0);
-          acc0_1 = qk_fma((qk_as_f32((qk_u32)(c_3.y)) - 0x1.8p+23f), (d0_3 * x0_d.z), acc0_1);
-          acc0_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x0_d.x), acc0_2);
-          acc0_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x0_d.z), acc0_3);
-          const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
-          const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
-          const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-          acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0_3 * x0_d.x), acc0_0);
-          acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0_3 * x0_d.z), acc0_1);
-          acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1_3 * x0_d.x), acc0_2);
-          acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1_3 * x0_d.z), acc0_3);
-        }
-        if (((((stage * 8u) + (part * 2u)) + 1u) < blocks)) {
-          const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
-          const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
-          const qk_u32 high_4 = (qk_u32)(high_bits_4);
-          const qk_u32 a_13 = ((nibbles_4.x & 0xf0f0f0fu) | ((((high_4 & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_14 = ((nibbles_4.y & 0xf0f0f0fu) | (((((high_4 >> 8u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_15 = (((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 a_16 = (((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 4u));
-          const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 320u));
-          const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
-          const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
-          const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
-          acc1_0 = qk_fma((qk_as_f32((qk_u32)(c_4.x)) - 0x1.8p+23f), (d0_4 * x0_d.y), acc1_0);
-          acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x0_d.w), acc1_1);
-          acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x0_d.y), acc1_2);
-          acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x0_d.w), acc1_3);
-          const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
-          const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
-          const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-          acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_4 * x0_d.y), acc1_0);
-          acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_4 * x0_d.w), acc1_1);
-          acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_4 * x0_d.y), acc1_2);
-          acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_4 * x0_d.w), acc1_3);
-        }
-      }
-      slot = ((slot == 3u) ? 0u : (slot + 1u));
-    }
-    qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
-    qk_store_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)), qk_f32x4{acc1_0, acc1_1, acc1_2, acc1_3});
-    qk_barrier();
-    if ((part == 0u)) {
-      const qk_f32x4 chain = qk_load_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_2 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 512u) + (lane * 16u)));
-      const qk_f32x4 chain_3 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1024u) + (lane * 16u)));
-      const qk_f32x4 chain_4 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 1536u) + (lane * 16u)));
-      const qk_f32x4 chain_5 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2048u) + (lane * 16u)));
-      const qk_f32x4 chain_6 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 2560u) + (lane * 16u)));
-      const qk_f32x4 chain_7 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3072u) + (lane * 16u)));
-      const qk_f32x4 chain_8 = qk_load_shared<qk_f32x4>(sums + (((warp * 1024u) + 3584u) + (lane * 16u)));
-      const qk_u32 row_n = ((panel * 16u) + g);
-      const qk_u32 row_r = ((row_tile * 8u) + (t * 2u));
-      if (((row_n < n) & (row_r < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r) * (qk_u64)(n)) + (qk_u64)(row_n)) * 4ull), (((chain.x + chain_5.x) + (chain_3.x + chain_7.x)) + ((chain_2.x + chain_6.x) + (chain_4.x + chain_8.x))));
-      const qk_u32 row_n_2 = ((panel * 16u) + g);
-      const qk_u32 row_r_2 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_2 < n) & (row_r_2 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_2) * (qk_u64)(n)) + (qk_u64)(row_n_2)) * 4ull), (((chain.y + chain_5.y) + (chain_3.y + chain_7.y)) + ((chain_2.y + chain_6.y) + (chain_4.y + chain_8.y))));
-      const qk_u32 row_n_3 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_3 = ((row_tile * 8u) + (t * 2u));
-      if (((row_n_3 < n) & (row_r_3 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_3) * (qk_u64)(n)) + (qk_u64)(row_n_3)) * 4ull), (((chain.z + chain_5.z) + (chain_3.z + chain_7.z)) + ((chain_2.z + chain_6.z) + (chain_4.z + chain_8.z))));
-      const qk_u32 row_n_4 = (((panel * 16u) + g) + 8u);
-      const qk_u32 row_r_4 = (((row_tile * 8u) + (t * 2u)) + 1u);
-      if (((row_n_4 < n) & (row_r_4 < rows))) qk_store<qk_f32>(y + ((((qk_u64)(row_r_4) * (qk_u64)(n)) + (qk_u64)(row_n_4)) * 4ull), (((chain.w + chain_5.w) + (chain_3.w + chain_7.w)) + ((chain_2.w + chain_6.w) + (chain_4.w + chain_8.w))));
-    }
 }
 QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_a6241fdf(QK_ARGS args) {
   QK_SHARED_MEMORY(smem);
