@@ -1,5 +1,7 @@
 #include "kernels/descriptor/catalogue.h"
 
+#include <span>
+
 #include "tensor/code_form.h"
 
 namespace quern::kernels {
@@ -53,12 +55,19 @@ Descriptor QuantizeRowsDescriptor() {
 
 std::vector<CatalogueEntry> Catalogue() {
   std::vector<CatalogueEntry> entries;
+  // Texts are checked in, so the formats that files rarely have get a small, a wide and a long schedule only.
+  constexpr int kFew[] = {0, 2, 6}, kAll[] = {0, 1, 2, 3, 4, 5, 6};
   for (const DType format : kQuantFormats) {
-    for (const Schedule& schedule : kRp16Schedules) entries.push_back({Rp16MatmulDescriptor(format, 256), schedule});
-    // K that ends inside a group of eight blocks: code for the tail costs registers, so it has kernels of its own.
-    if (CodeFormOf(format).scale != ScaleKind::kHalfPerSuperblock) {
-      for (const int i : {0, 2, 4}) entries.push_back({Rp16MatmulDescriptor(format, 32), kRp16Schedules[i]});
+    const bool common =
+        format == DType::kQ4_0 || format == DType::kQ8_0 || format == DType::kQ4_K || format == DType::kQ6_K;
+    for (const int i : common ? std::span<const int>(kAll) : std::span<const int>(kFew)) {
+      entries.push_back({Rp16MatmulDescriptor(format, 256), kRp16Schedules[i]});
     }
+    // K that ends inside a group of eight blocks: code for the tail costs registers, so it has kernels of its own.
+    if (CodeFormOf(format).scale == ScaleKind::kHalfPerSuperblock) continue;
+    constexpr int kRaggedAll[] = {0, 2, 4};
+    for (const int i : std::span<const int>(kRaggedAll).first(common ? 3 : 1))
+      entries.push_back({Rp16MatmulDescriptor(format, 32), kRp16Schedules[i]});
   }
   entries.push_back({QuantizeRowsDescriptor(), {.warps = 4}});
   return entries;
