@@ -6,8 +6,8 @@
 //         this pair, for j = 0 .. 3
 //   d     f32 [pairs][8 rows][2 blocks]
 //   isum  i32 [pairs][8 rows][2 blocks][2 halves]: sums of the codes over 16
-// A QA8 block: d = max|x| / 127, q = round(x * (1 / d)) halves away from zero. Where d is below kQa8SmallestScale the codes
-// are zero, and a NaN or an infinity becomes d itself, so that it reaches every output of the row.
+// A QA8 block: d = max|x| / 127, q = round(x * (1 / d)) halves away from zero. Where d is below kQa8SmallestScale the
+// codes are zero, and a NaN or an infinity becomes d itself, so that it reaches every output of the row.
 #pragma once
 
 #include <cstdint>

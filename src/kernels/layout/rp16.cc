@@ -16,7 +16,7 @@ class BlockWriter {
   BlockWriter(const Rp16Format& layout, std::byte* group, std::byte* block, uint32_t row)
       : layout_(layout), group_(group), block_(block), row_(row), slot_(2 * (row % 8) + row / 8) {}
 
-  void Planes(const CodeBlock& codes) {
+  void Planes(const CodeForm& form, const CodeBlock& codes) {
     const uint32_t g = row_ % 8, r = row_ / 8;
     for (uint32_t e = 0; e < 32; ++e) {
       const uint32_t h = e / 16, t = e % 16 / 4, i = e % 4, lane = 4 * g + t;
@@ -26,7 +26,11 @@ class BlockWriter {
           Or(lane * 16 + 8 * h + 4 * r + i, code);
           break;
         case 4:
-          Or(lane * 8 + 4 * r + i, (code & 15) << (4 * h));
+          if (form.table != CodeTable::kNone) {
+            Or(lane * 8 + 4 * r + 2 * h + i / 2, (code & 15) << (4 * (i % 2)));
+          } else {
+            Or(lane * 8 + 4 * r + i, (code & 15) << (4 * h));
+          }
           break;
         default:
           Or(lane * 4 + i, (code & 3) << (4 * r + 2 * h));
@@ -141,7 +145,7 @@ Status PackRp16(const TensorView& source, std::span<std::byte> out) {
       }
       const CodeBlock codes = ReadCodeBlock(type, source.row(n), b);
       BlockWriter writer(layout, group, block, row);
-      writer.Planes(codes);
+      writer.Planes(CodeFormOf(type), codes);
       writer.Scales(CodeFormOf(type), codes);
     }
   }

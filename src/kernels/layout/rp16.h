@@ -8,6 +8,8 @@
 // "Rows" are always in the order g, g + 8 for g = 0 .. 7, so that a lane finds its two rows side by side. With
 // g = lane / 4 and t = lane mod 4, lane's planes hold, for rows g and g + 8, values 4t .. 4t + 3 and 16 + 4t .. + 3:
 //   4 bits  8 bytes: word r is row g + 8r; byte i holds value 4t + i low, value 16 + 4t + i high
+//           formats with a table of codes: nibble 4h + i of word r holds value 16h + 4t + i, so that four neighbouring
+//           nibbles select four bytes of the table
 //   8 bits  16 bytes: word 2h + r is row g + 8r, values 16h + 4t .. + 3
 //   2 bits  4 bytes: byte i holds row g, value 4t + i in bits 0-1, row g, 16 + 4t + i in 2-3, then row g + 8 likewise
 //   1 bit   2 bytes: byte r is row g + 8r; bit 4h + i is value 16h + 4t + i

@@ -4,7 +4,7 @@
 // matmul.q2_k.qa8.rows.rp16.m16n8k32.e2f8e319
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q2_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 c4226f2febd8db4299c30df2930ff38d253f8db564dd25c987e8d7b03973588a
+// ir sha256 ae856f2f0db98b9370df18dce1715d84e9b272e5c97ba0c20250e302a644bbcd
 QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_e2f8e319_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -127,10 +127,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_e2f8e319_tile(const qk_args& a
     const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     slot = ((slot == 1u) ? 0u : (slot + 1u));
   }
   qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -170,7 +170,7 @@ QK_KERNEL(256, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_e2f8e319(QK_ARGS args) {
 // matmul.q2_k.qa8.rows.rp16.m16n8k32.f6ac085f
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q2_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 5f50c27a599f719f2ec873b4ba2c93c7794a31d6a61e9eedf076b4487930400e
+// ir sha256 5ca7a647fbc506be917be2eb33d3a99bad8c647ad2b3e3b136de013528ae73db
 QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -356,10 +356,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_8 = (qk_i32)(((bytes_2 >> 24u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_5, x0_s0.x), qk_mul(part_7, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_5, x0_s1.x), qk_mul(part_7, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_5, x0_s0.x), qk_mul(part_7, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_5, x0_s1.x), qk_mul(part_7, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
     const qk_u32 pairs_3 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (lane * 4u)));
     const qk_u32 a_5 = (pairs_3 & 0x3030303u);
     const qk_u32 a_6 = ((pairs_3 >> 4u) & 0x3030303u);
@@ -387,10 +387,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_16 = (qk_i32)(((bytes_4 >> 24u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-    acc1_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_13, x0_s0.z), qk_mul(part_15, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-    acc1_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_13, x0_s1.z), qk_mul(part_15, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-    acc1_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-    acc1_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_13, x0_s0.z), qk_mul(part_15, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_13, x0_s1.z), qk_mul(part_15, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_14, x0_s0.z), qk_mul(part_16, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_14, x0_s1.z), qk_mul(part_16, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
     const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
@@ -422,10 +422,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_24 = (qk_i32)(((bytes_6 >> 24u) & 255u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-    acc2_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_21, x1_s0.x), qk_mul(part_23, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-    acc2_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_21, x1_s1.x), qk_mul(part_23, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-    acc2_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s0.x), qk_mul(part_24, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-    acc2_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x1_s1.x), qk_mul(part_24, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_21, x1_s0.x), qk_mul(part_23, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_21, x1_s1.x), qk_mul(part_23, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_22, x1_s0.x), qk_mul(part_24, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_22, x1_s1.x), qk_mul(part_24, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.z), acc2_3);
     const qk_u32 pairs_5 = qk_load_shared<qk_u32>(ring + ((base + 640u) + (lane * 4u)));
     const qk_u32 a_13 = (pairs_5 & 0x3030303u);
     const qk_u32 a_14 = ((pairs_5 >> 4u) & 0x3030303u);
@@ -453,10 +453,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_32 = (qk_i32)(((bytes_8 >> 24u) & 255u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-    acc3_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_29, x1_s0.z), qk_mul(part_31, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-    acc3_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_29, x1_s1.z), qk_mul(part_31, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-    acc3_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s0.z), qk_mul(part_32, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-    acc3_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x1_s1.z), qk_mul(part_32, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_29, x1_s0.z), qk_mul(part_31, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_29, x1_s1.z), qk_mul(part_31, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_30, x1_s0.z), qk_mul(part_32, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_30, x1_s1.z), qk_mul(part_32, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
     const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
@@ -488,10 +488,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_40 = (qk_i32)(((bytes_10 >> 24u) & 255u));
     const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
     const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-    acc4_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_37, x2_s0.x), qk_mul(part_39, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
-    acc4_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_37, x2_s1.x), qk_mul(part_39, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
-    acc4_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_38, x2_s0.x), qk_mul(part_40, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
-    acc4_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_38, x2_s1.x), qk_mul(part_40, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_37, x2_s0.x), qk_mul(part_39, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_37, x2_s1.x), qk_mul(part_39, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_38, x2_s0.x), qk_mul(part_40, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_38, x2_s1.x), qk_mul(part_40, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.z), acc4_3);
     const qk_u32 pairs_7 = qk_load_shared<qk_u32>(ring + ((base + 1024u) + (lane * 4u)));
     const qk_u32 a_21 = (pairs_7 & 0x3030303u);
     const qk_u32 a_22 = ((pairs_7 >> 4u) & 0x3030303u);
@@ -519,10 +519,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_48 = (qk_i32)(((bytes_12 >> 24u) & 255u));
     const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
     const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-    acc5_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_45, x2_s0.z), qk_mul(part_47, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
-    acc5_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_45, x2_s1.z), qk_mul(part_47, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
-    acc5_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_46, x2_s0.z), qk_mul(part_48, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
-    acc5_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_46, x2_s1.z), qk_mul(part_48, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_45, x2_s0.z), qk_mul(part_47, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_45, x2_s1.z), qk_mul(part_47, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_46, x2_s0.z), qk_mul(part_48, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_46, x2_s1.z), qk_mul(part_48, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
     const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
@@ -554,10 +554,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_56 = (qk_i32)(((bytes_14 >> 24u) & 255u));
     const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
     const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-    acc6_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_53, x3_s0.x), qk_mul(part_55, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
-    acc6_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_53, x3_s1.x), qk_mul(part_55, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
-    acc6_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_54, x3_s0.x), qk_mul(part_56, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
-    acc6_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_54, x3_s1.x), qk_mul(part_56, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_53, x3_s0.x), qk_mul(part_55, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_53, x3_s1.x), qk_mul(part_55, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_54, x3_s0.x), qk_mul(part_56, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_54, x3_s1.x), qk_mul(part_56, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.z), acc6_3);
     const qk_u32 pairs_9 = qk_load_shared<qk_u32>(ring + ((base + 1408u) + (lane * 4u)));
     const qk_u32 a_29 = (pairs_9 & 0x3030303u);
     const qk_u32 a_30 = ((pairs_9 >> 4u) & 0x3030303u);
@@ -585,10 +585,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f_tile(const qk_args& a
     const qk_i32 part_64 = (qk_i32)(((bytes_16 >> 24u) & 255u));
     const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
     const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-    acc7_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_61, x3_s0.z), qk_mul(part_63, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
-    acc7_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_61, x3_s1.z), qk_mul(part_63, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
-    acc7_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_62, x3_s0.z), qk_mul(part_64, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
-    acc7_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_62, x3_s1.z), qk_mul(part_64, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_61, x3_s0.z), qk_mul(part_63, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_61, x3_s1.z), qk_mul(part_63, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_62, x3_s0.z), qk_mul(part_64, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_62, x3_s1.z), qk_mul(part_64, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.w), acc7_3);
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }
   const qk_u32 row_n = ((panel * 16u) + g);
@@ -616,7 +616,7 @@ QK_KERNEL(128, 4) matmul_q2_k_qa8_rows_rp16_m16n8k32_f6ac085f(QK_ARGS args) {
 // matmul.q2_k.qa8.rows.rp16.m16n8k32.1069a288
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q2_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 cfa20b4cf17d720191aa0fe37f786ac1b7cc3c9f7c647c0f25a7b03ae8d45f41
+// ir sha256 d3f15069601187361d1da9a661a75ba739ac82ef9491db7d616156ad62cef9de
 QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_1069a288_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -918,10 +918,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_1069a288_tile(const qk_args& a
       const qk_i32 part_9 = (qk_i32)(((bytes_2 >> 24u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y))), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y))), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y))), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y))), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_6, x0_s0.x), qk_mul(part_8, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_6, x0_s1.x), qk_mul(part_8, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_7, x0_s0.x), qk_mul(part_9, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_7, x0_s1.x), qk_mul(part_9, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     }
     const qk_u32 group_14 = ((stage * 4u) + 1u);
     if ((group_14 < groups)) {
@@ -952,10 +952,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_1069a288_tile(const qk_args& a
       const qk_i32 part_17 = (qk_i32)(((bytes_4 >> 24u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s0.x), qk_mul(part_16, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_14, x1_s1.x), qk_mul(part_16, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s0.x), qk_mul(part_17, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_15, x1_s1.x), qk_mul(part_17, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_14, x1_s0.x), qk_mul(part_16, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_14, x1_s1.x), qk_mul(part_16, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_15, x1_s0.x), qk_mul(part_17, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_15, x1_s1.x), qk_mul(part_17, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d1), acc0_3);
     }
     const qk_u32 group_15 = ((stage * 4u) + 2u);
     if ((group_15 < groups)) {
@@ -986,10 +986,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_1069a288_tile(const qk_args& a
       const qk_i32 part_25 = (qk_i32)(((bytes_6 >> 24u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x2_s0.x), qk_mul(part_24, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_22, x2_s1.x), qk_mul(part_24, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x2_s0.x), qk_mul(part_25, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_23, x2_s1.x), qk_mul(part_25, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_22, x2_s0.x), qk_mul(part_24, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_22, x2_s1.x), qk_mul(part_24, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_23, x2_s0.x), qk_mul(part_25, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_23, x2_s1.x), qk_mul(part_25, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d1), acc0_3);
     }
     const qk_u32 group_16 = ((stage * 4u) + 3u);
     if ((group_16 < groups)) {
@@ -1020,10 +1020,10 @@ QK_DEVICE void matmul_q2_k_qa8_rows_rp16_m16n8k32_1069a288_tile(const qk_args& a
       const qk_i32 part_33 = (qk_i32)(((bytes_8 >> 24u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x3_s0.x), qk_mul(part_32, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(qk_mul(part_30, x3_s1.x), qk_mul(part_32, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x3_s0.x), qk_mul(part_33, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(qk_mul(part_31, x3_s1.x), qk_mul(part_33, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_30, x3_s0.x), qk_mul(part_32, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_30, x3_s1.x), qk_mul(part_32, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_31, x3_s0.x), qk_mul(part_33, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(qk_mul(part_31, x3_s1.x), qk_mul(part_33, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d1), acc0_3);
     }
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }

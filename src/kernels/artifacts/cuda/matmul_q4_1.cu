@@ -4,7 +4,7 @@
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.61e12839
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 d58a348f98a4cfccae42ad45eb5aa41a445f958f01c83ada976b6aefd1a6324c
+// ir sha256 bcea85355eab4e4132bf7d95eb2db0d936dbc42d6348f1a555301f90fd157553
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -110,10 +110,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839_tile(const qk_args& a
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 288u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     slot = ((slot == 1u) ? 0u : (slot + 1u));
   }
   qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -153,7 +153,7 @@ QK_KERNEL(256, 4) matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839(QK_ARGS args) {
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.a5b40936
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 9a2d4e2d674b650e1a39f44ff5b04010b492ef38f39647e4637510ab83e56ef0
+// ir sha256 017d668edc6ff6a105f1e91423d05d659fc065b9669ae7567795ac0878b990d2
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -337,10 +337,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 288u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 320u) + (lane * 8u)));
     const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
     const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -357,10 +357,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 320u) + (g * 4u)) + 288u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-    acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
-    acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
-    acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
-    acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.z, x0_s0.w), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.z, x0_s0.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
     const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
@@ -381,10 +381,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 640u) + (g * 4u)) + 288u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-    acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_3 * x1_d.x), acc2_0);
-    acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_3 * x1_d.z), acc2_1);
-    acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_3 * x1_d.x), acc2_2);
-    acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_3 * x1_d.z), acc2_3);
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.z), acc2_3);
     const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 960u) + (lane * 8u)));
     const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
     const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
@@ -401,10 +401,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 960u) + (g * 4u)) + 288u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-    acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m0_4 * x1_d.y), acc3_0);
-    acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m0_4 * x1_d.w), acc3_1);
-    acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m1_4 * x1_d.y), acc3_2);
-    acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m1_4 * x1_d.w), acc3_3);
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.z, x1_s0.w), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.z, x1_s0.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
     const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
@@ -425,10 +425,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + (g * 4u)) + 288u));
     const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_5)));
     const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 >> 16u))));
-    acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_5 * x2_d.x), acc4_0);
-    acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_5 * x2_d.z), acc4_1);
-    acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_5 * x2_d.x), acc4_2);
-    acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_5 * x2_d.z), acc4_3);
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.z), acc4_3);
     const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1600u) + (lane * 8u)));
     const qk_u32 a_21 = (nibbles_6.x & 0xf0f0f0fu);
     const qk_u32 a_22 = (nibbles_6.y & 0xf0f0f0fu);
@@ -445,10 +445,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1600u) + (g * 4u)) + 288u));
     const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_6)));
     const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 >> 16u))));
-    acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m0_6 * x2_d.y), acc5_0);
-    acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m0_6 * x2_d.w), acc5_1);
-    acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m1_6 * x2_d.y), acc5_2);
-    acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m1_6 * x2_d.w), acc5_3);
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.z, x2_s0.w), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.z, x2_s0.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
     const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
@@ -469,10 +469,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 288u));
     const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_7)));
     const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 >> 16u))));
-    acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_7 * x3_d.x), acc6_0);
-    acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_7 * x3_d.z), acc6_1);
-    acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_7 * x3_d.x), acc6_2);
-    acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_7 * x3_d.z), acc6_3);
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.z), acc6_3);
     const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2240u) + (lane * 8u)));
     const qk_u32 a_29 = (nibbles_8.x & 0xf0f0f0fu);
     const qk_u32 a_30 = (nibbles_8.y & 0xf0f0f0fu);
@@ -489,10 +489,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2240u) + (g * 4u)) + 288u));
     const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_8)));
     const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 >> 16u))));
-    acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m0_8 * x3_d.y), acc7_0);
-    acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m0_8 * x3_d.w), acc7_1);
-    acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m1_8 * x3_d.y), acc7_2);
-    acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m1_8 * x3_d.w), acc7_3);
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.z, x3_s0.w), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.z, x3_s1.w), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.z, x3_s0.w), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.z, x3_s1.w), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.w), acc7_3);
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }
   const qk_u32 row_n = ((panel * 16u) + g);
@@ -520,7 +520,7 @@ QK_KERNEL(128, 4) matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936(QK_ARGS args) {
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.496e7d57
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 e6a5603832c92cd1f403dd1f754bc1308ae305105c50028fdb3009b6b29ce9b5
+// ir sha256 00e185b95a7bc0b2a980941f3bdbf72a816202aa55dabf0bd2201c96520b9996
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -775,10 +775,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& a
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 288u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     }
     const qk_u32 group_14 = ((stage * 4u) + 1u);
     if ((group_14 < groups)) {
@@ -798,10 +798,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& a
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 320u) + (g * 4u)) + 288u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_2 * x1_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_2 * x1_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_2 * x1_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_2 * x1_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d1), acc0_3);
     }
     const qk_u32 group_15 = ((stage * 4u) + 2u);
     if ((group_15 < groups)) {
@@ -821,10 +821,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& a
       const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 640u) + (g * 4u)) + 288u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_3 * x2_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_3 * x2_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_3 * x2_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_3 * x2_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d1), acc0_3);
     }
     const qk_u32 group_16 = ((stage * 4u) + 3u);
     if ((group_16 < groups)) {
@@ -844,10 +844,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& a
       const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 960u) + (g * 4u)) + 288u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_4 * x3_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_4 * x3_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_4 * x3_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_4 * x3_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d1), acc0_3);
     }
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }
@@ -888,7 +888,7 @@ QK_KERNEL(256, 2) matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57(QK_ARGS args) {
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.ce64b9e3
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 540ff463c7305c0f63e31b787315e8044b389dc1b5696e20cf38a3d29c67783b
+// ir sha256 56f0cd6d10525705b5b02545ad6a14c93e5add335b144377dfe13cc3e3965068
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_ce64b9e3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -999,10 +999,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_ce64b9e3_tile(const qk_args& a
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 288u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     } else {
       if ((((stage * 8u) + part) < blocks)) {
         const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
@@ -1021,10 +1021,10 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_ce64b9e3_tile(const qk_args& a
         const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 288u));
         const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
         const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0_2 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0_2 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1_2 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1_2 * x0_d1), acc0_3);
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d1), acc0_3);
       }
     }
     slot = ((slot == 1u) ? 0u : (slot + 1u));

@@ -4,7 +4,7 @@
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.213181da
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 84e15001a48f16b0f4498fdacc5240a7086eea0935710dbcb67a8176c79c019e
+// ir sha256 fd98f57e38a99217241f1e2c2532e4c81ab07dcd8a7ecacff1935b6930209ef0
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -124,10 +124,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
     const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     slot = ((slot == 1u) ? 0u : (slot + 1u));
   }
   qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -167,7 +167,7 @@ QK_KERNEL(256, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.f0b78bf4
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 9bc95f6cbf57d4088b2d14db75cc1649e6f23ad8cb24d5a101895cde98c86840
+// ir sha256 721779bd7cb3eb8eb452246a60b8b44c401ea7bcef0a254a04e5fd0a787352ca
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -375,10 +375,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
       const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
       const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -403,10 +403,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-      acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-      acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-      acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+      acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+      acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+      acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+      acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
       const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
       const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
@@ -435,10 +435,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-      acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-      acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-      acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+      acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
+      acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.z), acc2_1);
+      acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.x), acc2_2);
+      acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
       const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
       const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
@@ -463,10 +463,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-      acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-      acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-      acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+      acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
+      acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
+      acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
+      acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
       const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
       const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
@@ -495,10 +495,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
       const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
       const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-      acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
-      acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
-      acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
-      acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
+      acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
+      acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.z), acc4_1);
+      acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.x), acc4_2);
+      acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.z), acc4_3);
       const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1504u) + (lane * 8u)));
       const qk_u32 a_21 = (nibbles_6.x & 0xf0f0f0fu);
       const qk_u32 a_22 = (nibbles_6.y & 0xf0f0f0fu);
@@ -523,10 +523,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
       const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
       const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-      acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
-      acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
-      acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
-      acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+      acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
+      acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
+      acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
+      acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
       const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
       const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
@@ -555,10 +555,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
       const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
       const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-      acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
-      acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
-      acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
-      acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
+      acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
+      acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.z), acc6_1);
+      acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.x), acc6_2);
+      acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.z), acc6_3);
       const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2080u) + (lane * 8u)));
       const qk_u32 a_29 = (nibbles_8.x & 0xf0f0f0fu);
       const qk_u32 a_30 = (nibbles_8.y & 0xf0f0f0fu);
@@ -583,10 +583,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
       const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
       const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-      acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
-      acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
-      acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
-      acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
+      acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
+      acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.w), acc7_1);
+      acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.y), acc7_2);
+      acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.w), acc7_3);
       slot = ((slot == 2u) ? 0u : (slot + 1u));
     }
     const qk_u32 row_n = ((panel * 16u) + g);
@@ -615,7 +615,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.d4f8b3a0
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 cf6297f1a0bd06a940c67f26c1f5ba4ee13242cf8c8f97e0dfcbcf267776b42d
+// ir sha256 33c6d4c5594bd3d87401a66ff678687b073e318facc9dca8633713d7ecba3763
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -816,10 +816,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
     const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
     const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -844,10 +844,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-    acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-    acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-    acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-    acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
     const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
@@ -876,10 +876,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-    acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-    acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-    acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-    acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.z), acc2_3);
     const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
     const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
     const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
@@ -904,10 +904,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-    acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-    acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-    acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-    acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
     const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
@@ -936,10 +936,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
     const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
     const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-    acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
-    acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
-    acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
-    acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.z), acc4_3);
     const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1504u) + (lane * 8u)));
     const qk_u32 a_21 = (nibbles_6.x & 0xf0f0f0fu);
     const qk_u32 a_22 = (nibbles_6.y & 0xf0f0f0fu);
@@ -964,10 +964,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
     const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
     const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-    acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
-    acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
-    acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
-    acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
     const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
@@ -996,10 +996,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
     const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
     const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-    acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
-    acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
-    acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
-    acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.z), acc6_3);
     const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2080u) + (lane * 8u)));
     const qk_u32 a_29 = (nibbles_8.x & 0xf0f0f0fu);
     const qk_u32 a_30 = (nibbles_8.y & 0xf0f0f0fu);
@@ -1024,10 +1024,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
     const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
     const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-    acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
-    acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
-    acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
-    acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.w), acc7_3);
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }
   const qk_u32 row_n = ((panel * 16u) + g);
@@ -1055,7 +1055,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.403fc620
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 a959acb5c7592b300e7399d8c2e93ebb44e2b8b43b8f5cb1f70264db58112d06
+// ir sha256 8fc2ea00b29c0187a5cc4f65f1fe91ba450fc8b1d2f7e508ae7c1f4c61cbe7d5
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1225,10 +1225,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
     const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
     const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -1253,10 +1253,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-    acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-    acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-    acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-    acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
     const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
@@ -1285,10 +1285,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-    acc2_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-    acc2_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-    acc2_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-    acc2_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_13, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_13, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.z), acc2_3);
     const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 928u) + (lane * 8u)));
     const qk_u32 a_13 = (nibbles_4.x & 0xf0f0f0fu);
     const qk_u32 a_14 = (nibbles_4.y & 0xf0f0f0fu);
@@ -1313,10 +1313,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-    acc3_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-    acc3_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-    acc3_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-    acc3_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_17, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_17, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
     slot = ((slot == 3u) ? 0u : (slot + 1u));
   }
   qk_store_shared<qk_f32x4>(sums + ((warp * 2048u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1359,7 +1359,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.bef81851
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 38ce538e260b3fa748abdf115204b2e71ca50d2408328f10bfbfbcfa9b2f3b65
+// ir sha256 a997fc3987cdb02a6f691ffa2c02d8c4c0219127d58467106bbb208adb3ec61c
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1517,10 +1517,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 352u) + (lane * 8u)));
     const qk_u32 a_5 = (nibbles_2.x & 0xf0f0f0fu);
     const qk_u32 a_6 = (nibbles_2.y & 0xf0f0f0fu);
@@ -1545,10 +1545,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-    acc1_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-    acc1_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-    acc1_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-    acc1_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
     slot = ((slot == 3u) ? 0u : (slot + 1u));
   }
   qk_store_shared<qk_f32x4>(sums + ((warp * 1024u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -1589,7 +1589,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.0a07d4f3
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
-// ir sha256 c9a2f4d707f081a823b856fb4cb616953ca5d01bdfb354da62898c214c5d4b4f
+// ir sha256 fc0dd4a6f24811d535f500a8a76bb525f30271cb9f52652c2db4117e81f5b0f3
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1802,10 +1802,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
       const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     }
     const qk_u32 group_10 = ((stage * 2u) + 1u);
     if ((group_10 < groups)) {
@@ -1833,10 +1833,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
       const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d1), acc0_3);
     }
     slot = ((slot == 3u) ? 0u : (slot + 1u));
   }
@@ -1877,7 +1877,7 @@ QK_KERNEL(256, 2) matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.f73503e5
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 bbf72b21acbe3340ec57af21a4b49af9e3c25f7db4b32bb50d9e8567b9a4087c
+// ir sha256 c17e3025d6418ff8662037367310ce6de9b8e4efe0baa85a3fd2113691536003
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -2176,10 +2176,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     }
     const qk_u32 group_14 = ((stage * 4u) + 1u);
     if ((group_14 < groups)) {
@@ -2207,10 +2207,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d1), acc0_3);
     }
     const qk_u32 group_15 = ((stage * 4u) + 2u);
     if ((group_15 < groups)) {
@@ -2238,10 +2238,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s1.x, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s0.x, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s1.x, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_13, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_13, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d1), acc0_3);
     }
     const qk_u32 group_16 = ((stage * 4u) + 3u);
     if ((group_16 < groups)) {
@@ -2269,10 +2269,10 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s1.x, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s0.x, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s1.x, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_17, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_17, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d1), acc0_3);
     }
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }

@@ -4,7 +4,7 @@
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.f2b72da8
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 66fd2b1976481273afe17343013f3866908616bcd1baca0820d148ef7be32ddf
+// ir sha256 a08487174e838700fadb405e483f2212b3c3a13a1a650ce1f9fdfafa778da871
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -112,10 +112,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8_tile(const qk_args& a
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     slot = ((slot == 1u) ? 0u : (slot + 1u));
   }
   qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -155,7 +155,7 @@ QK_KERNEL(256, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8(QK_ARGS args) {
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.77829108
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 65701ff8bceaa1e9100cc15b9099872a9cc467616c72cd1ef25b084cbaf11815
+// ir sha256 5e157a0c8ea11c45f0448905f67c0f1863a39e1daa431163a29031dd8738dcc7
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -350,10 +350,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d.x), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d.z), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d.x), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d.z), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 384u) + (lane * 8u)));
     const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 384u) + (lane * 2u)) + 256u));
     const qk_u32 high_2 = (qk_u32)(high_bits_2);
@@ -372,10 +372,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-    acc1_0 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m0_2 * x0_d.y), acc1_0);
-    acc1_1 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m0_2 * x0_d.w), acc1_1);
-    acc1_2 = qk_fma((qk_f32)(qk_add(x0_s0.z, x0_s0.w)), (m1_2 * x0_d.y), acc1_2);
-    acc1_3 = qk_fma((qk_f32)(qk_add(x0_s1.z, x0_s1.w)), (m1_2 * x0_d.w), acc1_3);
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.z, x0_s0.w), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.z, x0_s0.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
     const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
@@ -398,10 +398,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-    acc2_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_3 * x1_d.x), acc2_0);
-    acc2_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_3 * x1_d.z), acc2_1);
-    acc2_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_3 * x1_d.x), acc2_2);
-    acc2_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_3 * x1_d.z), acc2_3);
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.z), acc2_3);
     const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
     const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1152u) + (lane * 2u)) + 256u));
     const qk_u32 high_4 = (qk_u32)(high_bits_4);
@@ -420,10 +420,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-    acc3_0 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m0_4 * x1_d.y), acc3_0);
-    acc3_1 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m0_4 * x1_d.w), acc3_1);
-    acc3_2 = qk_fma((qk_f32)(qk_add(x1_s0.z, x1_s0.w)), (m1_4 * x1_d.y), acc3_2);
-    acc3_3 = qk_fma((qk_f32)(qk_add(x1_s1.z, x1_s1.w)), (m1_4 * x1_d.w), acc3_3);
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.z, x1_s0.w), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.z, x1_s0.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
     const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
@@ -446,10 +446,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1536u) + (g * 4u)) + 352u));
     const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_5)));
     const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 >> 16u))));
-    acc4_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_5 * x2_d.x), acc4_0);
-    acc4_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_5 * x2_d.z), acc4_1);
-    acc4_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_5 * x2_d.x), acc4_2);
-    acc4_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_5 * x2_d.z), acc4_3);
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.z), acc4_3);
     const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1920u) + (lane * 8u)));
     const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1920u) + (lane * 2u)) + 256u));
     const qk_u32 high_6 = (qk_u32)(high_bits_6);
@@ -468,10 +468,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1920u) + (g * 4u)) + 352u));
     const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_6)));
     const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 >> 16u))));
-    acc5_0 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m0_6 * x2_d.y), acc5_0);
-    acc5_1 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m0_6 * x2_d.w), acc5_1);
-    acc5_2 = qk_fma((qk_f32)(qk_add(x2_s0.z, x2_s0.w)), (m1_6 * x2_d.y), acc5_2);
-    acc5_3 = qk_fma((qk_f32)(qk_add(x2_s1.z, x2_s1.w)), (m1_6 * x2_d.w), acc5_3);
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.z, x2_s0.w), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.z, x2_s0.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
     const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
@@ -494,10 +494,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 2304u) + (g * 4u)) + 352u));
     const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_7)));
     const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 >> 16u))));
-    acc6_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_7 * x3_d.x), acc6_0);
-    acc6_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_7 * x3_d.z), acc6_1);
-    acc6_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_7 * x3_d.x), acc6_2);
-    acc6_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_7 * x3_d.z), acc6_3);
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.z), acc6_3);
     const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2688u) + (lane * 8u)));
     const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 2688u) + (lane * 2u)) + 256u));
     const qk_u32 high_8 = (qk_u32)(high_bits_8);
@@ -516,10 +516,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2688u) + (g * 4u)) + 352u));
     const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_8)));
     const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 >> 16u))));
-    acc7_0 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m0_8 * x3_d.y), acc7_0);
-    acc7_1 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m0_8 * x3_d.w), acc7_1);
-    acc7_2 = qk_fma((qk_f32)(qk_add(x3_s0.z, x3_s0.w)), (m1_8 * x3_d.y), acc7_2);
-    acc7_3 = qk_fma((qk_f32)(qk_add(x3_s1.z, x3_s1.w)), (m1_8 * x3_d.w), acc7_3);
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.z, x3_s0.w), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.z, x3_s1.w), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.z, x3_s0.w), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.z, x3_s1.w), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.w), acc7_3);
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }
   const qk_u32 row_n = ((panel * 16u) + g);
@@ -547,7 +547,7 @@ QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108(QK_ARGS args) {
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.741791a6
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 ad5994843920bc95df04836aa2dcede40c4dc3d754778796a7ea467a898cf8fb
+// ir sha256 9b81c052b04949cdca5b6abeb4e9797d7620869660f5c1068f58a302cc144c79
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -804,10 +804,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& a
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     }
     const qk_u32 group_14 = ((stage * 4u) + 1u);
     if ((group_14 < groups)) {
@@ -829,10 +829,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& a
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 384u) + (g * 4u)) + 352u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m0_2 * x1_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m0_2 * x1_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x1_s0.x, x1_s0.y)), (m1_2 * x1_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x1_s1.x, x1_s1.y)), (m1_2 * x1_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.x, x1_s0.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.x, x1_s1.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d1), acc0_3);
     }
     const qk_u32 group_15 = ((stage * 4u) + 2u);
     if ((group_15 < groups)) {
@@ -854,10 +854,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& a
       const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 768u) + (g * 4u)) + 352u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_3)));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m0_3 * x2_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m0_3 * x2_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x2_s0.x, x2_s0.y)), (m1_3 * x2_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x2_s1.x, x2_s1.y)), (m1_3 * x2_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.x, x2_s0.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.x, x2_s1.y), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d1), acc0_3);
     }
     const qk_u32 group_16 = ((stage * 4u) + 3u);
     if ((group_16 < groups)) {
@@ -879,10 +879,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& a
       const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 352u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_4)));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m0_4 * x3_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m0_4 * x3_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x3_s0.x, x3_s0.y)), (m1_4 * x3_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x3_s1.x, x3_s1.y)), (m1_4 * x3_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s0.x, x3_s0.y), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x3_s1.x, x3_s1.y), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d1), acc0_3);
     }
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }
@@ -923,7 +923,7 @@ QK_KERNEL(256, 2) matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6(QK_ARGS args) {
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.564360cd
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 3307c5566f5fd125b37d16b27077fc476edf05c0a528eb619074a016d985bfd1
+// ir sha256 4320cb81bbbb283b0553df577fe70409fb9f1ec23d8de26d8ecc7857efdde284
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1036,10 +1036,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& a
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits)));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     } else {
       if ((((stage * 8u) + part) < blocks)) {
         const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
@@ -1060,10 +1060,10 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& a
         const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 352u));
         const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(m_bits_2)));
         const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 >> 16u))));
-        acc0_0 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m0_2 * x0_d0), acc0_0);
-        acc0_1 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m0_2 * x0_d1), acc0_1);
-        acc0_2 = qk_fma((qk_f32)(qk_add(x0_s0.x, x0_s0.y)), (m1_2 * x0_d0), acc0_2);
-        acc0_3 = qk_fma((qk_f32)(qk_add(x0_s1.x, x0_s1.y)), (m1_2 * x0_d1), acc0_3);
+        acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d0), acc0_0);
+        acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d1), acc0_1);
+        acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.x, x0_s0.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d0), acc0_2);
+        acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.x, x0_s1.y), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d1), acc0_3);
       }
     }
     slot = ((slot == 1u) ? 0u : (slot + 1u));

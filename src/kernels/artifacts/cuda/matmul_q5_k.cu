@@ -4,7 +4,7 @@
 // matmul.q5_k.qa8.rows.rp16.m16n8k32.a06b0223
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 a57d986122ce453098d1b3fc20aaa17f44ff82a5e140de56095ca0ca098095ba
+// ir sha256 74efcde0ddedfc8cfa36630e5a521ac924e4e851627e6da0b4d3821a053bafdf
 QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_a06b0223_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -126,10 +126,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_a06b0223_tile(const qk_args& a
     const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     slot = ((slot == 1u) ? 0u : (slot + 1u));
   }
   qk_store_shared<qk_f32x4>(sums + ((warp * 512u) + (lane * 16u)), qk_f32x4{acc0_0, acc0_1, acc0_2, acc0_3});
@@ -169,7 +169,7 @@ QK_KERNEL(256, 4) matmul_q5_k_qa8_rows_rp16_m16n8k32_a06b0223(QK_ARGS args) {
 // matmul.q5_k.qa8.rows.rp16.m16n8k32.1cd97534
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 797d262b9af9e915059ae8d2b5cbd914d14ba5b4cfc22c169d6ea38bb2dee377
+// ir sha256 b9ff018a545892b88e55cc5e6e1d91e35381f40194d610246cd3880168a0ffe0
 QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -381,10 +381,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-    acc0_0 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d.x), acc0_0);
-    acc0_1 = qk_fma((qk_f32)(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d.z), acc0_1);
-    acc0_2 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d.x), acc0_2);
-    acc0_3 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d.z), acc0_3);
+    acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
+    acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.z), acc0_1);
+    acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.x), acc0_2);
+    acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 416u) + (lane * 8u)));
     const qk_u16 high_bits_2 = qk_load_shared<qk_u16>(ring + (((base + 416u) + (lane * 2u)) + 256u));
     const qk_u32 high_2 = (qk_u32)(high_bits_2);
@@ -411,10 +411,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-    acc1_0 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w))), (m0_2 * x0_d.y), acc1_0);
-    acc1_1 = qk_fma((qk_f32)(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w))), (m0_2 * x0_d.w), acc1_1);
-    acc1_2 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w))), (m1_2 * x0_d.y), acc1_2);
-    acc1_3 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w))), (m1_2 * x0_d.w), acc1_3);
+    acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
+    acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
+    acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
+    acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
     const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
@@ -445,10 +445,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-    acc2_0 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y))), (m0_3 * x1_d.x), acc2_0);
-    acc2_1 = qk_fma((qk_f32)(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y))), (m0_3 * x1_d.z), acc2_1);
-    acc2_2 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y))), (m1_3 * x1_d.x), acc2_2);
-    acc2_3 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y))), (m1_3 * x1_d.z), acc2_3);
+    acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
+    acc2_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.z), acc2_1);
+    acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.x), acc2_2);
+    acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x1_d.z), acc2_3);
     const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 1120u) + (lane * 8u)));
     const qk_u16 high_bits_4 = qk_load_shared<qk_u16>(ring + (((base + 1120u) + (lane * 2u)) + 256u));
     const qk_u32 high_4 = (qk_u32)(high_bits_4);
@@ -475,10 +475,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-    acc3_0 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w))), (m0_4 * x1_d.y), acc3_0);
-    acc3_1 = qk_fma((qk_f32)(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w))), (m0_4 * x1_d.w), acc3_1);
-    acc3_2 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w))), (m1_4 * x1_d.y), acc3_2);
-    acc3_3 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w))), (m1_4 * x1_d.w), acc3_3);
+    acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
+    acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
+    acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
+    acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
     const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
@@ -509,10 +509,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
     const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
     const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
-    acc4_0 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y))), (m0_5 * x2_d.x), acc4_0);
-    acc4_1 = qk_fma((qk_f32)(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y))), (m0_5 * x2_d.z), acc4_1);
-    acc4_2 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y))), (m1_5 * x2_d.x), acc4_2);
-    acc4_3 = qk_fma((qk_f32)(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y))), (m1_5 * x2_d.z), acc4_3);
+    acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
+    acc4_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.z), acc4_1);
+    acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_20, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.x), acc4_2);
+    acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_20, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_5 * x2_d.z), acc4_3);
     const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1824u) + (lane * 8u)));
     const qk_u16 high_bits_6 = qk_load_shared<qk_u16>(ring + (((base + 1824u) + (lane * 2u)) + 256u));
     const qk_u32 high_6 = (qk_u32)(high_bits_6);
@@ -539,10 +539,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
     const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
     const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
-    acc5_0 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w))), (m0_6 * x2_d.y), acc5_0);
-    acc5_1 = qk_fma((qk_f32)(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w))), (m0_6 * x2_d.w), acc5_1);
-    acc5_2 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w))), (m1_6 * x2_d.y), acc5_2);
-    acc5_3 = qk_fma((qk_f32)(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w))), (m1_6 * x2_d.w), acc5_3);
+    acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
+    acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
+    acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
+    acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
     const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
@@ -573,10 +573,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
     const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
     const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
-    acc6_0 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y))), (m0_7 * x3_d.x), acc6_0);
-    acc6_1 = qk_fma((qk_f32)(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y))), (m0_7 * x3_d.z), acc6_1);
-    acc6_2 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y))), (m1_7 * x3_d.x), acc6_2);
-    acc6_3 = qk_fma((qk_f32)(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y))), (m1_7 * x3_d.z), acc6_3);
+    acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
+    acc6_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.z), acc6_1);
+    acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_28, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.x), acc6_2);
+    acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_28, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_7 * x3_d.z), acc6_3);
     const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2528u) + (lane * 8u)));
     const qk_u16 high_bits_8 = qk_load_shared<qk_u16>(ring + (((base + 2528u) + (lane * 2u)) + 256u));
     const qk_u32 high_8 = (qk_u32)(high_bits_8);
@@ -603,10 +603,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534_tile(const qk_args& a
     const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
     const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
     const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
-    acc7_0 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w))), (m0_8 * x3_d.y), acc7_0);
-    acc7_1 = qk_fma((qk_f32)(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w))), (m0_8 * x3_d.w), acc7_1);
-    acc7_2 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w))), (m1_8 * x3_d.y), acc7_2);
-    acc7_3 = qk_fma((qk_f32)(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w))), (m1_8 * x3_d.w), acc7_3);
+    acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
+    acc7_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s1.z, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.w), acc7_1);
+    acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_32, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.y), acc7_2);
+    acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_32, qk_add(x3_s1.z, x3_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_8 * x3_d.w), acc7_3);
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }
   const qk_u32 row_n = ((panel * 16u) + g);
@@ -634,7 +634,7 @@ QK_KERNEL(128, 4) matmul_q5_k_qa8_rows_rp16_m16n8k32_1cd97534(QK_ARGS args) {
 // matmul.q5_k.qa8.rows.rp16.m16n8k32.f7831cd3
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 0bd0bbcd8b0062d7773438cdb82ae102443241376456cf2a948908178a825334
+// ir sha256 fc29503ada4b1b138da7a7c6e9e5e7273d53cdc8afcf05a80714aadddb484940
 QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_f7831cd3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -935,10 +935,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_f7831cd3_tile(const qk_args& a
       const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y))), (m0 * x0_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y))), (m0 * x0_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y))), (m1 * x0_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y))), (m1 * x0_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_5, qk_add(x0_s1.x, x0_s1.y)), 1262485504))) - 0x1.8p+23f), (m1 * x0_d1), acc0_3);
     }
     const qk_u32 group_14 = ((stage * 4u) + 1u);
     if ((group_14 < groups)) {
@@ -968,10 +968,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_f7831cd3_tile(const qk_args& a
       const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y))), (m0_2 * x1_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y))), (m0_2 * x1_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y))), (m1_2 * x1_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y))), (m1_2 * x1_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x1_s1.x, x1_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_2 * x1_d1), acc0_3);
     }
     const qk_u32 group_15 = ((stage * 4u) + 2u);
     if ((group_15 < groups)) {
@@ -1001,10 +1001,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_f7831cd3_tile(const qk_args& a
       const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y))), (m0_3 * x2_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_12, qk_add(x2_s1.x, x2_s1.y))), (m0_3 * x2_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s0.x, x2_s0.y))), (m1_3 * x2_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_13, qk_add(x2_s1.x, x2_s1.y))), (m1_3 * x2_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_13, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_13, qk_add(x2_s1.x, x2_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_3 * x2_d1), acc0_3);
     }
     const qk_u32 group_16 = ((stage * 4u) + 3u);
     if ((group_16 < groups)) {
@@ -1034,10 +1034,10 @@ QK_DEVICE void matmul_q5_k_qa8_rows_rp16_m16n8k32_f7831cd3_tile(const qk_args& a
       const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
-      acc0_0 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y))), (m0_4 * x3_d0), acc0_0);
-      acc0_1 = qk_fma((qk_f32)(qk_mul(part_16, qk_add(x3_s1.x, x3_s1.y))), (m0_4 * x3_d1), acc0_1);
-      acc0_2 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s0.x, x3_s0.y))), (m1_4 * x3_d0), acc0_2);
-      acc0_3 = qk_fma((qk_f32)(qk_mul(part_17, qk_add(x3_s1.x, x3_s1.y))), (m1_4 * x3_d1), acc0_3);
+      acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d0), acc0_0);
+      acc0_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d1), acc0_1);
+      acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_17, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d0), acc0_2);
+      acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_17, qk_add(x3_s1.x, x3_s1.y)), 1262485504))) - 0x1.8p+23f), (m1_4 * x3_d1), acc0_3);
     }
     slot = ((slot == 2u) ? 0u : (slot + 1u));
   }

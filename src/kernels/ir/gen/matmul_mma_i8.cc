@@ -258,9 +258,13 @@ class Generator {
         sum = mins[0][row] * x.Sum(b_, k, 0, col) + mins[1][row] * x.Sum(b_, k, 1, col);
       }
       const Reg acc = acc_[c * 4 + i];
-      b_.Set(acc, b_.Fma(b_.Cast(kF32, sum), m[row] * x.Scale(b_, k, col), acc));
+      b_.Set(acc, b_.Fma(ToFloat(sum), m[row] * x.Scale(b_, k, col), acc));
     }
   }
+
+  // An i32 below 2^22 in magnitude as f32: an addition and a subtraction, where a conversion has a quarter of their
+  // rate.
+  Value ToFloat(Value sum) { return b_.Bitcast(kF32, sum + b_.I32(kMagicBits)) - b_.F32(kMagic); }
 
   // The integer sums of one block with its sub-scales, as floats: exact, all below 2^24.
   std::array<Value, 4> Products(const CodeOperand& a, const std::array<Value, 2>& x, const std::vector<RowPair>& sub) {

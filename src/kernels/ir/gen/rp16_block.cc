@@ -20,19 +20,16 @@ RowPair Halves(Builder& b, Value word) {
 Value SignedByte(Builder& b, Value word, uint32_t index) { return b.Cast(kI32, b.Cast(kI8, word >> (8 * index))); }
 Value UnsignedByte(Builder& b, Value word, uint32_t index) { return b.Bitcast(kI32, (word >> (8 * index)) & 255); }
 
-// Sixteen signed bytes, looked up by the nibbles of a word's bytes (each below 16).
-Value LookUp(Builder& b, std::span<const int8_t, 16> table, int offset, Value indices) {
+// Four signed bytes of a table of sixteen, selected by the low four nibbles of a word.
+Value LookUp(Builder& b, std::span<const int8_t, 16> table, int offset, Value nibbles) {
   std::array<uint32_t, 4> words{};
-  for (size_t i = 0; i < 16; ++i)
+  for (size_t i = 0; i < 16; ++i) {
     words[i / 4] |= static_cast<uint32_t>(static_cast<uint8_t>(table[i] - offset)) << (8 * (i % 4));
-  // A selector has a nibble for each byte: three bits choose among eight bytes of the table, the fourth its half.
-  const Value low = b.Let("low_bits", indices & EveryByte(7));
-  const Value nibbles = b.Let("nibble_pairs", low | low >> 4);  // in bytes 0 and 2
-  const Value packed = b.Let("packed", (nibbles & 0xFF) | ((nibbles >> 8) & 0xFF00));
-  const Value first = b.BytePerm(b.U32(words[0]), b.U32(words[1]), packed);
-  const Value second = b.BytePerm(b.U32(words[2]), b.U32(words[3]), packed);
-  const Value is_second = b.Let("is_second", ((indices >> 3) & EveryByte(1)) * 255);
-  return b.Let("looked_up", (first & ~is_second) | (second & is_second));
+  }
+  // Three bits of a nibble choose among eight bytes; the fourth chooses between the two halves of the table.
+  const Value first = b.Let("lower_half", b.BytePerm(b.U32(words[0]), b.U32(words[1]), nibbles));
+  const Value second = b.Let("upper_half", b.BytePerm(b.U32(words[2]), b.U32(words[3]), nibbles));
+  return b.Let("looked_up", b.BytePerm(first, second, (nibbles & 0x8888) >> 1 | b.U32(0x3210)));
 }
 
 // `halves` bytes for rows g and g + 8 at g * 2 * halves: as one or two bytes pairs.
@@ -70,6 +67,16 @@ CodeOperand ReadCodes(Builder& b, const Rp16Reader& r, uint32_t array, Value blo
     out.is_signed = true;
     return out;
   }
+  if (form.table != CodeTable::kNone) {
+    const auto& table = form.table == CodeTable::kIq4 ? kIq4Codes : kMxfp4Codes;
+    const Value v = b.LoadShared("nibbles", kU32x2, array, block + r.lane * 8);
+    for (uint32_t w = 0; w < 4; ++w) {
+      const Value word = b.Extract(v, w % 2);
+      out.words[w] = LookUp(b, table, form.offset, w < 2 ? word : word >> 16);
+    }
+    out.is_signed = true;
+    return out;
+  }
   std::array<Value, 4> codes;  // unsigned, in the low bits of bytes
   if (layout.low_bits == 4) {
     const Value v = b.LoadShared("nibbles", kU32x2, array, block + r.lane * 8);
@@ -94,12 +101,6 @@ CodeOperand ReadCodes(Builder& b, const Rp16Reader& r, uint32_t array, Value blo
       const Value bits = (v >> (8 * (w % 2) + 4 * (w / 2))) & 15;
       codes[w] = codes[w] | (bits * 0x00204081u & EveryByte(1)) << layout.low_bits;
     }
-  }
-  if (form.table != CodeTable::kNone) {
-    const auto& table = form.table == CodeTable::kIq4 ? kIq4Codes : kMxfp4Codes;
-    for (uint32_t w = 0; w < 4; ++w) out.words[w] = LookUp(b, table, form.offset, b.Let("index", codes[w]));
-    out.is_signed = true;
-    return out;
   }
   const uint32_t shift = CodeShift(r.format);
   out.is_signed = shift != 0;
