@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "kernels/ir/gen/generate.h"
 #include "kernels/ir/interpreter.h"
+#include "kernels/lower/identity.h"
 
 namespace quern::evidence {
 
@@ -47,7 +48,9 @@ Result<DeviceKernels> DeviceKernels::Load(device::cuda::CudaDevice& device, cons
     QUERN_ASSIGN_OR_RETURN(auto kernel, kernels::ir::gen::Generate(entry.descriptor, entry.schedule));
     QUERN_ASSIGN_OR_RETURN(const auto function,
                            device.Find(out.modules_[index], kernel.symbol, kernel.threads(), kernel.shared_bytes()));
-    out.kernels_.push_back({entry, std::move(kernel), function, sha256});
+    const std::string source =
+        kernels::lower::CudaSourceSha256({&kernel, CanonicalText(entry.descriptor), CanonicalText(entry.schedule)});
+    out.kernels_.push_back({entry, std::move(kernel), function, source, sha256});
   }
   return out;
 }

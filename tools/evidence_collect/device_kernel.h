@@ -21,7 +21,7 @@ struct DeviceKernel {
   kernels::CatalogueEntry entry;
   kernels::ir::Kernel kernel;
   device::cuda::CudaFunction function;
-  std::string binary_sha256;
+  std::string source_sha256, binary_sha256;
 
   // Whether the launch is within the ranges of the kernel's parameters.
   bool Serves(std::span<const uint32_t> params) const;

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "kernels/layout/rp16.h"
+#include "kernels/lower/identity.h"
 #include "tools/evidence_collect/conformance.h"
 #include "tools/evidence_collect/timing.h"
 
@@ -41,6 +42,8 @@ Result<int> CollectConformance(device::cuda::CudaDevice& device, const DeviceKer
     Json record = {{"schema", 1},
                    {"kernel_id", k.kernel.id},
                    {"ir_sha256", Sha256Hex(Dump(k.kernel))},
+                   {"source_sha256", k.source_sha256},
+                   {"device_text_sha256", kernels::lower::DeviceTextSha256()},
                    {"binary_sha256", k.binary_sha256},
                    {"device", DeviceRecord(device.properties())},
                    {"oracle", "scalar definition of class dot-i8"},

@@ -11,21 +11,37 @@ typedef unsigned int qk_u32;
 typedef unsigned long long qk_u64;
 typedef float qk_f32;
 
-struct alignas(8) qk_u32x2 { qk_u32 x, y; };
-struct alignas(16) qk_u32x4 { qk_u32 x, y, z, w; };
-struct alignas(8) qk_i32x2 { qk_i32 x, y; };
-struct alignas(16) qk_i32x4 { qk_i32 x, y, z, w; };
-struct alignas(8) qk_f32x2 { qk_f32 x, y; };
-struct alignas(16) qk_f32x4 { qk_f32 x, y, z, w; };
+struct alignas(8) qk_u32x2 {
+  qk_u32 x, y;
+};
+struct alignas(16) qk_u32x4 {
+  qk_u32 x, y, z, w;
+};
+struct alignas(8) qk_i32x2 {
+  qk_i32 x, y;
+};
+struct alignas(16) qk_i32x4 {
+  qk_i32 x, y, z, w;
+};
+struct alignas(8) qk_f32x2 {
+  qk_f32 x, y;
+};
+struct alignas(16) qk_f32x4 {
+  qk_f32 x, y, z, w;
+};
 
 QK_INLINE qk_i32 qk_add(qk_i32 a, qk_i32 b) { return (qk_i32)((qk_u32)a + (qk_u32)b); }
 QK_INLINE qk_i32 qk_sub(qk_i32 a, qk_i32 b) { return (qk_i32)((qk_u32)a - (qk_u32)b); }
 QK_INLINE qk_i32 qk_mul(qk_i32 a, qk_i32 b) { return (qk_i32)((qk_u32)a * (qk_u32)b); }
 QK_INLINE qk_i32 qk_shl(qk_i32 a, qk_u32 b) { return (qk_i32)((qk_u32)a << b); }
 template <typename T>
-QK_INLINE T qk_min(T a, T b) { return b < a ? b : a; }
+QK_INLINE T qk_min(T a, T b) {
+  return b < a ? b : a;
+}
 template <typename T>
-QK_INLINE T qk_max(T a, T b) { return a < b ? b : a; }
+QK_INLINE T qk_max(T a, T b) {
+  return a < b ? b : a;
+}
 QK_INLINE qk_u32 qk_mul_high(qk_u32 a, qk_u32 b) { return (qk_u32)(((qk_u64)a * b) >> 32); }
 
 // f32 -> bf16: nearest even; NaN is 0x7FFF.
