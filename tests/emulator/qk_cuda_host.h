@@ -84,6 +84,8 @@ QK_INLINE qk_u32 qk_byte_perm(qk_u32 a, qk_u32 b, qk_u32 s) {
   return r;
 }
 
+QK_INLINE qk_u32 qk_and_xor(qk_u32 x, qk_u32 mask, qk_u32 flip) { return (x & mask) ^ flip; }
+
 template <typename T>
 QK_INLINE T qk_load(const char* p) {
   T v;

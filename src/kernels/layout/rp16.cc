@@ -63,7 +63,7 @@ class BlockWriter {
   template <typename F>
   void PutHalves(int at, int halves, const F& value) {
     for (int h = 0; h < halves; ++h)
-      block_[at + static_cast<int>(2 * halves * (row_ % 8) + 2 * h + row_ / 8)] = value(h);
+      block_[at + static_cast<int>(row_ % 8) * layout_.byte_stride + 2 * h + static_cast<int>(row_ / 8)] = value(h);
   }
 
   const Rp16Format& layout_;
@@ -103,8 +103,15 @@ Rp16Format Rp16FormatOf(DType type) {
   const bool per_block = form.scale != ScaleKind::kHalfPerSuperblock;
   layout.scale = part(per_block, form.scale == ScaleKind::kE8m0PerBlock ? 16 : 32);
   layout.min_scale = part(per_block && form.has_min, 32);
-  layout.sub_scales = part(form.sub_scales != 0, 16 * form.sub_scales);
-  layout.mins = part(form.min_codes != 0, 16 * form.min_codes);
+  if (form.sub_scales == 1 && form.min_codes == 1) {
+    layout.sub_scales = part(true, 32);
+    layout.mins = layout.sub_scales + 2;
+    layout.byte_stride = 4;
+  } else {
+    layout.sub_scales = part(form.sub_scales != 0, 16 * form.sub_scales);
+    layout.mins = part(form.min_codes != 0, 16 * form.min_codes);
+    layout.byte_stride = 2 * form.sub_scales;
+  }
   layout.block_bytes = at;
   if (!per_block) layout.head_bytes = form.has_min ? 64 : 32;
   return layout;

@@ -39,6 +39,7 @@ struct Rp16Format {
   int min_scale = -1;   // f16 [16]
   int sub_scales = -1;  // i8 [8][halves][2]: for g, half h: rows g, g + 8
   int mins = -1;        // u8, likewise
+  int byte_stride = 0;  // from g to g + 1 in both. With one sub-scale and one minimum they alternate: [8]{s, s, n, n}
   int block_bytes = 0;
   int head_bytes = 0;  // of a group
 };

@@ -76,6 +76,18 @@ std::string ExpressionPrinter::Bitcast(const Expr& e) const {
   return fmt::format("({})({})", TypeName(e.type), a);
 }
 
+// (x & constant) ^ constant: one instruction on a GPU, if it is asked for by name.
+bool ExpressionPrinter::IsMaskedWith(const Expr& e) const {
+  const Expr& left = kernel_.expr(e.args[0]);
+  return e.type == kU32 && left.op == Op::kAnd && kernel_.expr(left.args[1]).op == Op::kConst &&
+         kernel_.expr(e.args[1]).op == Op::kConst;
+}
+
+std::string ExpressionPrinter::MaskedOperands(ExprId id) const {
+  const Expr& masked = kernel_.expr(id);
+  return fmt::format("{}, {}", Text(masked.args[0]), Text(masked.args[1]));
+}
+
 std::string ExpressionPrinter::Text(ExprId id) const {
   const Expr& e = kernel_.expr(id);
   if (e.op == Op::kConst) return Constant(e);
@@ -113,7 +125,8 @@ std::string ExpressionPrinter::Text(ExprId id) const {
     case Op::kOr:
       return infix("|");
     case Op::kXor:
-      return operand == Scalar::kPred ? infix("!=") : infix("^");
+      if (operand == Scalar::kPred) return infix("!=");
+      return IsMaskedWith(e) ? fmt::format("qk_and_xor({}, {})", MaskedOperands(e.args[0]), arg(1)) : infix("^");
     case Op::kNot:
       return fmt::format("({}{})", operand == Scalar::kPred ? "!" : "~", arg(0));
     case Op::kShl:

@@ -26,6 +26,8 @@ class ExpressionPrinter {
   std::string Constant(const ir::Expr& expr) const;
   std::string Cast(const ir::Expr& expr) const;
   std::string Bitcast(const ir::Expr& expr) const;
+  bool IsMaskedWith(const ir::Expr& expr) const;
+  std::string MaskedOperands(ir::ExprId id) const;
 
   bool hex_floats_;
 };

@@ -4,7 +4,7 @@
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.c0483b3d
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 2283b288bb78369b10cc3277d4f8dc382aaaa5c39719d72b3cb4978dd4620cef
+// ir sha256 a7f0fafda45be2f4dd2a720c86f50623145ecbd415ae9d5c30e86759d833cf29
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -37,7 +37,8 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args&
   const qk_u32 ring_base = (warp * 608u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -61,7 +62,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args&
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -71,7 +72,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args&
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -104,7 +105,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d_tile(const qk_args&
     const qk_u32 upper_half_4 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles.y >> 16u));
     const qk_u32 looked_up_4 = qk_byte_perm(lower_half_4, upper_half_4, ((((nibbles.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + (g * 2u)) + 256u));
     const qk_u32 bytes = (qk_u32)(byte_pair);
     const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
@@ -154,7 +155,7 @@ QK_KERNEL(256, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_c0483b3d(QK_ARGS args) {
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.54b5ba9e
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 e164c26ad9b6fa13359cff41e79e1a807f87451652ed7e046be823c27b7a7517
+// ir sha256 210d5921243f4ad409578c35a9faa67375bff4496985c181f30f1808bf9eb14d
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -210,7 +211,8 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
   const qk_u32 ring_base = (warp * 6624u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -325,7 +327,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 2208u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
     const qk_u32 lower_half = qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, nibbles.x);
@@ -341,7 +343,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_4 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles.y >> 16u));
     const qk_u32 looked_up_4 = qk_byte_perm(lower_half_4, upper_half_4, ((((nibbles.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + (g * 2u)) + 256u));
     const qk_u32 bytes = (qk_u32)(byte_pair);
     const qk_i32 part = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
@@ -366,7 +368,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_8 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_2.y >> 16u));
     const qk_u32 looked_up_8 = qk_byte_perm(lower_half_8, upper_half_8, ((((nibbles_2.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 304u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 304u) + (g * 2u)) + 256u));
     const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
     const qk_i32 part_3 = (qk_i32)((qk_i8)(bytes_2));
     const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
@@ -377,7 +379,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.y, part_3), 1262485504))) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_4), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
     const qk_u32 lower_half_9 = qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, nibbles_3.x);
@@ -393,7 +395,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_12 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_3.y >> 16u));
     const qk_u32 looked_up_12 = qk_byte_perm(lower_half_12, upper_half_12, ((((nibbles_3.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 576u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 576u) + (g * 2u)) + 256u));
     const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
     const qk_i32 part_5 = (qk_i32)((qk_i8)(bytes_3));
     const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
@@ -418,7 +420,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_16 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_4.y >> 16u));
     const qk_u32 looked_up_16 = qk_byte_perm(lower_half_16, upper_half_16, ((((nibbles_4.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 848u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 848u) + (g * 2u)) + 256u));
     const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
     const qk_i32 part_7 = (qk_i32)((qk_i8)(bytes_4));
     const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
@@ -429,7 +431,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.y, part_7), 1262485504))) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_8), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1120u) + (lane * 8u)));
     const qk_u32 lower_half_17 = qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, nibbles_5.x);
@@ -445,7 +447,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_20 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_5.y >> 16u));
     const qk_u32 looked_up_20 = qk_byte_perm(lower_half_20, upper_half_20, ((((nibbles_5.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 1120u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 1120u) + (g * 2u)) + 256u));
     const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
     const qk_i32 part_9 = (qk_i32)((qk_i8)(bytes_5));
     const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
@@ -470,7 +472,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_24 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_6.y >> 16u));
     const qk_u32 looked_up_24 = qk_byte_perm(lower_half_24, upper_half_24, ((((nibbles_6.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 1392u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 1392u) + (g * 2u)) + 256u));
     const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
     const qk_i32 part_11 = (qk_i32)((qk_i8)(bytes_6));
     const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
@@ -481,7 +483,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.y, part_11), 1262485504))) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_12), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1664u) + (lane * 8u)));
     const qk_u32 lower_half_25 = qk_byte_perm(0xbfad9881u, 0xf6eaddcfu, nibbles_7.x);
@@ -497,7 +499,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_28 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_7.y >> 16u));
     const qk_u32 looked_up_28 = qk_byte_perm(lower_half_28, upper_half_28, ((((nibbles_7.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 1664u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 1664u) + (g * 2u)) + 256u));
     const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
     const qk_i32 part_13 = (qk_i32)((qk_i8)(bytes_7));
     const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
@@ -522,7 +524,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e_tile(const qk_args&
     const qk_u32 upper_half_32 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_8.y >> 16u));
     const qk_u32 looked_up_32 = qk_byte_perm(lower_half_32, upper_half_32, ((((nibbles_8.y >> 16u) & 34952u) >> 1u) | 12816u));
     const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 1936u) + 256u) + (g * 2u)));
+    const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 1936u) + (g * 2u)) + 256u));
     const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
     const qk_i32 part_15 = (qk_i32)((qk_i8)(bytes_8));
     const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
@@ -560,7 +562,7 @@ QK_KERNEL(128, 4) matmul_iq4_xs_qa8_rows_rp16_m16n8k32_54b5ba9e(QK_ARGS args) {
 // matmul.iq4_xs.qa8.rows.rp16.m16n8k32.10a3aa64
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=iq4_xs:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 fc3f676b41798d853376359a123f30b87cc4bf1ccc0d572c0acf002010e62ae9
+// ir sha256 770f087b65d9998febcbc41a7722028b300beb1eb5bc821038f51855cc695918
 QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -603,7 +605,8 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args&
   const qk_u32 ring_base = (warp * 3648u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -700,22 +703,22 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args&
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -734,22 +737,22 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args&
     const qk_f32 x3_d1 = next_x3_d1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<1>();
@@ -815,7 +818,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args&
       const qk_u32 upper_half_4 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles.y >> 16u));
       const qk_u32 looked_up_4 = qk_byte_perm(lower_half_4, upper_half_4, ((((nibbles.y >> 16u) & 34952u) >> 1u) | 12816u));
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + 256u) + (g * 2u)));
+      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 32u) + (g * 2u)) + 256u));
       const qk_u32 bytes = (qk_u32)(byte_pair);
       const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
@@ -843,7 +846,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args&
       const qk_u32 upper_half_8 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_2.y >> 16u));
       const qk_u32 looked_up_8 = qk_byte_perm(lower_half_8, upper_half_8, ((((nibbles_2.y >> 16u) & 34952u) >> 1u) | 12816u));
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 304u) + (g * 4u)));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + ((((base + 304u) + 32u) + 256u) + (g * 2u)));
+      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + ((((base + 304u) + 32u) + (g * 2u)) + 256u));
       const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
       const qk_i32 part_4 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_5 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
@@ -871,7 +874,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args&
       const qk_u32 upper_half_12 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_3.y >> 16u));
       const qk_u32 looked_up_12 = qk_byte_perm(lower_half_12, upper_half_12, ((((nibbles_3.y >> 16u) & 34952u) >> 1u) | 12816u));
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 608u) + (g * 4u)));
-      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 608u) + 32u) + 256u) + (g * 2u)));
+      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 608u) + 32u) + (g * 2u)) + 256u));
       const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
       const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_3));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
@@ -899,7 +902,7 @@ QK_DEVICE void matmul_iq4_xs_qa8_rows_rp16_m16n8k32_10a3aa64_tile(const qk_args&
       const qk_u32 upper_half_16 = qk_byte_perm(0x26190d01u, 0x71594535u, (nibbles_4.y >> 16u));
       const qk_u32 looked_up_16 = qk_byte_perm(lower_half_16, upper_half_16, ((((nibbles_4.y >> 16u) & 34952u) >> 1u) | 12816u));
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 912u) + (g * 4u)));
-      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 912u) + 32u) + 256u) + (g * 2u)));
+      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 912u) + 32u) + (g * 2u)) + 256u));
       const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
       const qk_i32 part_8 = (qk_i32)((qk_i8)(bytes_4));
       const qk_i32 part_9 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));

@@ -4,7 +4,7 @@
 // matmul.mxfp4.qa8.rows.rp16.m16n8k32.b88c046e
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=mxfp4:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 7713f833e61cb9087643f29060e33a8bab6c04e77f5d3bf863200cd9613da79a
+// ir sha256 371e4f38bfe320705324e5d796746a133f237cfbeeb7e685ea0f34115b0dc59f
 QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_b88c046e_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -37,7 +37,8 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_b88c046e_tile(const qk_args& 
   const qk_u32 ring_base = (warp * 544u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -58,7 +59,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_b88c046e_tile(const qk_args& 
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -68,7 +69,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_b88c046e_tile(const qk_args& 
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -147,7 +148,7 @@ QK_KERNEL(256, 4) matmul_mxfp4_qa8_rows_rp16_m16n8k32_b88c046e(QK_ARGS args) {
 // matmul.mxfp4.qa8.rows.rp16.m16n8k32.daad3a80
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=mxfp4:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 f1a2c50a255fc497d332636d85d547e1db03fb062a789ef8515644217ed4c5f7
+// ir sha256 6d690386853a5212f0562602076e784e4201514021741313fe78c6231c6ef713
 QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_daad3a80_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -203,7 +204,8 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_daad3a80_tile(const qk_args& 
   const qk_u32 ring_base = (warp * 6528u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -309,7 +311,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_daad3a80_tile(const qk_args& 
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 2176u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
     const qk_u32 lower_half = qk_byte_perm(0x3020100u, 0xc080604u, nibbles.x);
@@ -359,7 +361,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_daad3a80_tile(const qk_args& 
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 544u) + (lane * 8u)));
     const qk_u32 lower_half_9 = qk_byte_perm(0x3020100u, 0xc080604u, nibbles_3.x);
@@ -409,7 +411,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_daad3a80_tile(const qk_args& 
     acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1088u) + (lane * 8u)));
     const qk_u32 lower_half_17 = qk_byte_perm(0x3020100u, 0xc080604u, nibbles_5.x);
@@ -459,7 +461,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_daad3a80_tile(const qk_args& 
     acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1632u) + (lane * 8u)));
     const qk_u32 lower_half_25 = qk_byte_perm(0x3020100u, 0xc080604u, nibbles_7.x);
@@ -536,7 +538,7 @@ QK_KERNEL(128, 4) matmul_mxfp4_qa8_rows_rp16_m16n8k32_daad3a80(QK_ARGS args) {
 // matmul.mxfp4.qa8.rows.rp16.m16n8k32.d963a1f2
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=mxfp4:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 b923f0f1fe9cb809938d6361522aecee24d377a4b03cdff585812c4c54a1c411
+// ir sha256 522e0214a562596b7798939b76a4e4a2cb6d5369beea50e8a9ec0ff59385e19e
 QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_d963a1f2_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -579,7 +581,8 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_d963a1f2_tile(const qk_args& 
   const qk_u32 ring_base = (warp * 3264u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -652,22 +655,22 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_d963a1f2_tile(const qk_args& 
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -686,22 +689,22 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_d963a1f2_tile(const qk_args& 
     const qk_f32 x3_d1 = next_x3_d1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<1>();
@@ -886,7 +889,7 @@ QK_KERNEL(256, 2) matmul_mxfp4_qa8_rows_rp16_m16n8k32_d963a1f2(QK_ARGS args) {
 // matmul.mxfp4.qa8.rows.rp16.m16n8k32.56ac1509
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=mxfp4:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 0171296b26ba67b923eac11259880de45d3ca4911077c41da76137511f94be96
+// ir sha256 b70be9329edcb0652e82b1c165ee6766e219314ef82e703efae9d198fa171001
 QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_56ac1509_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -919,7 +922,8 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_56ac1509_tile(const qk_args& 
   const qk_u32 ring_base = (warp * 544u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -942,7 +946,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_56ac1509_tile(const qk_args& 
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (((x_group * 8u) + part) < blocks);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -952,7 +956,7 @@ QK_DEVICE void matmul_mxfp4_qa8_rows_rp16_m16n8k32_56ac1509_tile(const qk_args& 
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();

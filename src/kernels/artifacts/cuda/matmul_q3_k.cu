@@ -4,7 +4,7 @@
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.6ec1b4db
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 07a7f9506b86dca66dfe508054aebb449d70bc94cea1b87d99f6bdc2570b220c
+// ir sha256 ca4ac5496c22ee7955efac93f58702e5000e4110e9c69200cfbef5da2fb4a9e3
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -37,7 +37,8 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 512u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -61,7 +62,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -71,7 +72,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& a
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -98,7 +99,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db_tile(const qk_args& a
     const qk_u32 a_3 = (((((pairs_2 >> 2u) & 0x3030303u) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_4 = (((((pairs_2 >> 6u) & 0x3030303u) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 192u) + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 192u));
     const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
     const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -150,7 +151,7 @@ QK_KERNEL(256, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_6ec1b4db(QK_ARGS args) {
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.1daa1139
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 d8cf212fb196c7c390c9f5910d45ebf1c1159bf6629282c396128d0873f5f079
+// ir sha256 76a2c8625dd2764961386733681d20004b61d87c66df731316834805d60f0955
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -206,7 +207,8 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 5472u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -312,7 +314,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 1824u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32 pairs_2 = qk_load_shared<qk_u32>(ring + ((base + 32u) + (lane * 4u)));
     const qk_u16 high_bits = qk_load_shared<qk_u16>(ring + (((base + 32u) + (lane * 2u)) + 128u));
@@ -322,7 +324,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_3 = (((((pairs_2 >> 2u) & 0x3030303u) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_4 = (((((pairs_2 >> 6u) & 0x3030303u) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 192u) + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 192u));
     const qk_i32 part = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
     const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -343,7 +345,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_7 = (((((pairs_3 >> 2u) & 0x3030303u) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_8 = (((((pairs_3 >> 6u) & 0x3030303u) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 256u) + 192u) + (g * 4u)));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 256u) + (g * 4u)) + 192u));
     const qk_i32 part_5 = (qk_i32)((qk_i8)(bytes_2));
     const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
     const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -356,7 +358,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 5u)), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 5u)), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 5u)), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32 pairs_4 = qk_load_shared<qk_u32>(ring + ((base + 480u) + (lane * 4u)));
     const qk_u16 high_bits_3 = qk_load_shared<qk_u16>(ring + (((base + 480u) + (lane * 2u)) + 128u));
@@ -366,7 +368,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_11 = (((((pairs_4 >> 2u) & 0x3030303u) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_12 = (((((pairs_4 >> 6u) & 0x3030303u) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 480u) + 192u) + (g * 4u)));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 480u) + (g * 4u)) + 192u));
     const qk_i32 part_9 = (qk_i32)((qk_i8)(bytes_3));
     const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
     const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
@@ -387,7 +389,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_15 = (((((pairs_5 >> 2u) & 0x3030303u) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_16 = (((((pairs_5 >> 6u) & 0x3030303u) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 704u) + 192u) + (g * 4u)));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 704u) + (g * 4u)) + 192u));
     const qk_i32 part_13 = (qk_i32)((qk_i8)(bytes_4));
     const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
     const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
@@ -400,7 +402,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 5u)), (d0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 5u)), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 5u)), (d1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_u32 pairs_6 = qk_load_shared<qk_u32>(ring + ((base + 928u) + (lane * 4u)));
     const qk_u16 high_bits_5 = qk_load_shared<qk_u16>(ring + (((base + 928u) + (lane * 2u)) + 128u));
@@ -410,7 +412,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_19 = (((((pairs_6 >> 2u) & 0x3030303u) | (((((high_5 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_20 = (((((pairs_6 >> 6u) & 0x3030303u) | (((((high_5 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 928u) + 192u) + (g * 4u)));
+    const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 928u) + (g * 4u)) + 192u));
     const qk_i32 part_17 = (qk_i32)((qk_i8)(bytes_5));
     const qk_i32 part_18 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
     const qk_i32 part_19 = (qk_i32)((qk_i8)((bytes_5 >> 16u)));
@@ -431,7 +433,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_23 = (((((pairs_7 >> 2u) & 0x3030303u) | (((((high_6 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_24 = (((((pairs_7 >> 6u) & 0x3030303u) | (((((high_6 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + 192u) + (g * 4u)));
+    const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 192u));
     const qk_i32 part_21 = (qk_i32)((qk_i8)(bytes_6));
     const qk_i32 part_22 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
     const qk_i32 part_23 = (qk_i32)((qk_i8)((bytes_6 >> 16u)));
@@ -444,7 +446,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 5u)), (d0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 5u)), (d1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 5u)), (d1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_u32 pairs_8 = qk_load_shared<qk_u32>(ring + ((base + 1376u) + (lane * 4u)));
     const qk_u16 high_bits_7 = qk_load_shared<qk_u16>(ring + (((base + 1376u) + (lane * 2u)) + 128u));
@@ -454,7 +456,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_27 = (((((pairs_8 >> 2u) & 0x3030303u) | (((((high_7 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_28 = (((((pairs_8 >> 6u) & 0x3030303u) | (((((high_7 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 1376u) + 192u) + (g * 4u)));
+    const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 1376u) + (g * 4u)) + 192u));
     const qk_i32 part_25 = (qk_i32)((qk_i8)(bytes_7));
     const qk_i32 part_26 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
     const qk_i32 part_27 = (qk_i32)((qk_i8)((bytes_7 >> 16u)));
@@ -475,7 +477,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139_tile(const qk_args& a
     const qk_u32 a_31 = (((((pairs_9 >> 2u) & 0x3030303u) | (((((high_8 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 a_32 = (((((pairs_9 >> 6u) & 0x3030303u) | (((((high_8 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
     const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 1600u) + 192u) + (g * 4u)));
+    const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 1600u) + (g * 4u)) + 192u));
     const qk_i32 part_29 = (qk_i32)((qk_i8)(bytes_8));
     const qk_i32 part_30 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
     const qk_i32 part_31 = (qk_i32)((qk_i8)((bytes_8 >> 16u)));
@@ -515,7 +517,7 @@ QK_KERNEL(128, 4) matmul_q3_k_qa8_rows_rp16_m16n8k32_1daa1139(QK_ARGS args) {
 // matmul.q3_k.qa8.rows.rp16.m16n8k32.5dec5a72
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q3_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 ce6bce9d5c1acc091a2acfd68ba736ea15ec6d046a9cae1a749d92da287476ba
+// ir sha256 62c5b3ca4ec2a8d10a5c9bc3b6928f2c79e88f6a47f5f3897326fa6afe3518c8
 QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -558,7 +560,8 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 3072u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -655,22 +658,22 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -689,22 +692,22 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& a
     const qk_f32 x3_d1 = next_x3_d1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<1>();
@@ -764,7 +767,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& a
       const qk_u32 a_3 = (((((pairs_2 >> 2u) & 0x3030303u) | (((((high >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 a_4 = (((((pairs_2 >> 6u) & 0x3030303u) | (((((high >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 192u) + (g * 4u)));
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 192u));
       const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -788,7 +791,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& a
       const qk_u32 a_7 = (((((pairs_3 >> 2u) & 0x3030303u) | (((((high_2 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 a_8 = (((((pairs_3 >> 6u) & 0x3030303u) | (((((high_2 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 256u) + (g * 4u)));
-      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 32u) + 192u) + (g * 4u)));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 256u) + 32u) + (g * 4u)) + 192u));
       const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -812,7 +815,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& a
       const qk_u32 a_11 = (((((pairs_4 >> 2u) & 0x3030303u) | (((((high_3 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 a_12 = (((((pairs_4 >> 6u) & 0x3030303u) | (((((high_3 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 512u) + (g * 4u)));
-      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 512u) + 32u) + 192u) + (g * 4u)));
+      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 512u) + 32u) + (g * 4u)) + 192u));
       const qk_i32 part_10 = (qk_i32)((qk_i8)(bytes_3));
       const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
       const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
@@ -836,7 +839,7 @@ QK_DEVICE void matmul_q3_k_qa8_rows_rp16_m16n8k32_5dec5a72_tile(const qk_args& a
       const qk_u32 a_15 = (((((pairs_5 >> 2u) & 0x3030303u) | (((((high_4 >> 4u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 a_16 = (((((pairs_5 >> 6u) & 0x3030303u) | (((((high_4 >> 12u) & 15u) * 0x204081u) & 0x1010101u) << 2u)) << 5u) ^ 0x80808080u);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 768u) + (g * 4u)));
-      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 768u) + 32u) + 192u) + (g * 4u)));
+      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 768u) + 32u) + (g * 4u)) + 192u));
       const qk_i32 part_14 = (qk_i32)((qk_i8)(bytes_4));
       const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
       const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));

@@ -4,7 +4,7 @@
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.efaefb01
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 d268ef2125eeb566b29f265806b8949296ae7d6e0864dc44bef1603e6141b967
+// ir sha256 fe6793b7a9e6b3c86119ceae16b667630a33e5e131a0935fd8cee648c357450a
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_efaefb01_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -37,7 +37,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_efaefb01_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 576u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -58,7 +59,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_efaefb01_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -68,7 +69,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_efaefb01_tile(const qk_args& a
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -85,10 +86,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_efaefb01_tile(const qk_args& a
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 288u));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-    const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
     const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -136,7 +137,7 @@ QK_KERNEL(256, 4) matmul_q4_0_qa8_rows_rp16_m16n8k32_efaefb01(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.9f31161c
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 076a1db2470d606a83ba74909b0c4cc1deaa006388b70de9eccb04bb11ea3c36
+// ir sha256 0e00f0bd58eea6817a8946ad7db7e8d32ab6ac0d5b8005c79982c1e4dacbfec7
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -192,7 +193,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 6912u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -305,13 +307,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 2304u));
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
       const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -321,10 +323,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-      const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
       const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -333,13 +335,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
       const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-      const qk_u32 a_9 = (((nibbles_3.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_10 = (((nibbles_3.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_11 = ((((nibbles_3.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_12 = ((((nibbles_3.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_9 = qk_and_xor((nibbles_3.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_10 = qk_and_xor((nibbles_3.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_11 = qk_and_xor(nibbles_3.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_12 = qk_and_xor(nibbles_3.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
       const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
@@ -349,10 +351,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
       acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-      const qk_u32 a_13 = (((nibbles_4.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_14 = (((nibbles_4.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_15 = ((((nibbles_4.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_16 = ((((nibbles_4.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_13 = qk_and_xor((nibbles_4.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_14 = qk_and_xor((nibbles_4.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_15 = qk_and_xor(nibbles_4.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_16 = qk_and_xor(nibbles_4.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
       const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
@@ -361,13 +363,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
       const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-      const qk_u32 a_17 = (((nibbles_5.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_18 = (((nibbles_5.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_19 = ((((nibbles_5.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_20 = ((((nibbles_5.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_17 = qk_and_xor((nibbles_5.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_18 = qk_and_xor((nibbles_5.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_19 = qk_and_xor(nibbles_5.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_20 = qk_and_xor(nibbles_5.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
       const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
@@ -377,10 +379,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
       acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
       const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
-      const qk_u32 a_21 = (((nibbles_6.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_22 = (((nibbles_6.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_23 = ((((nibbles_6.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_24 = ((((nibbles_6.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_21 = qk_and_xor((nibbles_6.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_22 = qk_and_xor((nibbles_6.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_23 = qk_and_xor(nibbles_6.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_24 = qk_and_xor(nibbles_6.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
       const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
@@ -389,13 +391,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
       acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
       acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
       const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
-      const qk_u32 a_25 = (((nibbles_7.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_26 = (((nibbles_7.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_27 = ((((nibbles_7.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_28 = ((((nibbles_7.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_25 = qk_and_xor((nibbles_7.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_26 = qk_and_xor((nibbles_7.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_27 = qk_and_xor(nibbles_7.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_28 = qk_and_xor(nibbles_7.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
       const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
@@ -405,10 +407,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c_tile(const qk_args& a
       acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
       acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
       const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
-      const qk_u32 a_29 = (((nibbles_8.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_30 = (((nibbles_8.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_31 = ((((nibbles_8.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_32 = ((((nibbles_8.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_29 = qk_and_xor((nibbles_8.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_30 = qk_and_xor((nibbles_8.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_31 = qk_and_xor(nibbles_8.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_32 = qk_and_xor(nibbles_8.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
       const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
@@ -445,7 +447,7 @@ QK_KERNEL(128, 4) matmul_q4_0_qa8_rows_rp16_m16n8k32_9f31161c(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.023ebdad
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 96dda2f165ce0db9fead0a6abbabbeaab720f176e4c022dd63541028b27b5bae
+// ir sha256 1d8a82b61c600030c48170e2612afc82f23f0768eff9fe686baf3c15995f1f12
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -501,7 +503,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 6912u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -607,13 +610,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 2304u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-    const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
     const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -623,10 +626,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
     acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-    const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
     const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -635,13 +638,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-    const qk_u32 a_9 = (((nibbles_3.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_10 = (((nibbles_3.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_11 = ((((nibbles_3.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_12 = ((((nibbles_3.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_9 = qk_and_xor((nibbles_3.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_10 = qk_and_xor((nibbles_3.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_11 = qk_and_xor(nibbles_3.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_12 = qk_and_xor(nibbles_3.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
     const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
@@ -651,10 +654,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
     acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
     const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-    const qk_u32 a_13 = (((nibbles_4.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_14 = (((nibbles_4.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_15 = ((((nibbles_4.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_16 = ((((nibbles_4.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_13 = qk_and_xor((nibbles_4.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_14 = qk_and_xor((nibbles_4.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_15 = qk_and_xor(nibbles_4.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_16 = qk_and_xor(nibbles_4.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
     const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
@@ -663,13 +666,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-    const qk_u32 a_17 = (((nibbles_5.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_18 = (((nibbles_5.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_19 = ((((nibbles_5.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_20 = ((((nibbles_5.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_17 = qk_and_xor((nibbles_5.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_18 = qk_and_xor((nibbles_5.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_19 = qk_and_xor(nibbles_5.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_20 = qk_and_xor(nibbles_5.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
     const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
@@ -679,10 +682,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
     acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
     const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
-    const qk_u32 a_21 = (((nibbles_6.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_22 = (((nibbles_6.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_23 = ((((nibbles_6.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_24 = ((((nibbles_6.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_21 = qk_and_xor((nibbles_6.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_22 = qk_and_xor((nibbles_6.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_23 = qk_and_xor(nibbles_6.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_24 = qk_and_xor(nibbles_6.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
     const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
@@ -691,13 +694,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
-    const qk_u32 a_25 = (((nibbles_7.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_26 = (((nibbles_7.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_27 = ((((nibbles_7.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_28 = ((((nibbles_7.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_25 = qk_and_xor((nibbles_7.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_26 = qk_and_xor((nibbles_7.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_27 = qk_and_xor(nibbles_7.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_28 = qk_and_xor(nibbles_7.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
     const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
@@ -707,10 +710,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad_tile(const qk_args& a
     acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
     acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
     const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
-    const qk_u32 a_29 = (((nibbles_8.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_30 = (((nibbles_8.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_31 = ((((nibbles_8.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_32 = ((((nibbles_8.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_29 = qk_and_xor((nibbles_8.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_30 = qk_and_xor((nibbles_8.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_31 = qk_and_xor(nibbles_8.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_32 = qk_and_xor(nibbles_8.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
     const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
@@ -746,7 +749,7 @@ QK_KERNEL(128, 4) matmul_q4_0_qa8_rows_rp16_m16n8k32_023ebdad(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.e5496572
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 de4ef5794fb79b4955f6a8f83c9d8ea09d2651c7d747aa090de46b95f2a7ab7a
+// ir sha256 c37179484fa73e0f43c80e0fb044caa7ad5d4411528356bafa257d0520f03316
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_e5496572_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -788,7 +791,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_e5496572_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 4608u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -874,13 +878,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_e5496572_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 1152u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-    const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
     const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -890,10 +894,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_e5496572_tile(const qk_args& a
     acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
     acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-    const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
     const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -902,13 +906,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_e5496572_tile(const qk_args& a
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-    const qk_u32 a_9 = (((nibbles_3.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_10 = (((nibbles_3.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_11 = ((((nibbles_3.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_12 = ((((nibbles_3.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_9 = qk_and_xor((nibbles_3.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_10 = qk_and_xor((nibbles_3.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_11 = qk_and_xor(nibbles_3.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_12 = qk_and_xor(nibbles_3.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
     const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
@@ -918,10 +922,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_e5496572_tile(const qk_args& a
     acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
     acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
     const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-    const qk_u32 a_13 = (((nibbles_4.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_14 = (((nibbles_4.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_15 = ((((nibbles_4.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_16 = ((((nibbles_4.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_13 = qk_and_xor((nibbles_4.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_14 = qk_and_xor((nibbles_4.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_15 = qk_and_xor(nibbles_4.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_16 = qk_and_xor(nibbles_4.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
     const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
@@ -972,7 +976,7 @@ QK_KERNEL(128, 4) matmul_q4_0_qa8_rows_rp16_m16n8k32_e5496572(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.416165a3
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 58b4a572fd065acd2dcce8bade34867399ddb1e2ada45111cd904150dae4362c
+// ir sha256 92789964ae3a78e09191d958336a1d4d829db75eacf7107daa12a6f532b7f7d7
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_416165a3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1008,7 +1012,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_416165a3_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 2304u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1058,7 +1063,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_416165a3_tile(const qk_args& a
   acc1_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
   next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
   for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
@@ -1066,7 +1071,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_416165a3_tile(const qk_args& a
     const qk_f32x4 x0_d = next_x0_d;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
     next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
     qk_async_wait<2>();
     qk_warp_sync();
@@ -1085,10 +1090,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_416165a3_tile(const qk_args& a
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 576u));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-    const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
     const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -1098,10 +1103,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_416165a3_tile(const qk_args& a
     acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
     acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
     const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-    const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-    const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+    const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+    const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
     const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
     const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -1150,7 +1155,7 @@ QK_KERNEL(128, 4) matmul_q4_0_qa8_rows_rp16_m16n8k32_416165a3(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.567be16e
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
-// ir sha256 4d6e6acf46944b701f05622289fc27a700574014b9075bb224096bdf64bfabe0
+// ir sha256 6579114edfe5e8ed363c5ef30596e8f0065c1b42cacf4e8c806d559f849bf4c0
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_567be16e_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1187,7 +1192,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_567be16e_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 2304u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1248,12 +1254,12 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_567be16e_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1266,12 +1272,12 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_567be16e_tile(const qk_args& a
     const qk_f32 x1_d1 = next_x1_d1;
     const qk_u32 x_group_3 = ((stage + 1u) * 2u);
     const bool x_exists_3 = (x_group_3 < groups);
-    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
     const bool x_exists_4 = (x_group_4 < groups);
-    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<2>();
@@ -1298,10 +1304,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_567be16e_tile(const qk_args& a
     const qk_u32 group_9 = (stage * 2u);
     if ((group_9 < groups)) {
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
       const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -1314,10 +1320,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_567be16e_tile(const qk_args& a
     const qk_u32 group_10 = ((stage * 2u) + 1u);
     if ((group_10 < groups)) {
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-      const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
       const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -1366,7 +1372,7 @@ QK_KERNEL(256, 2) matmul_q4_0_qa8_rows_rp16_m16n8k32_567be16e(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.5371418d
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 f01832de16c84b31820e3125541551a7cd229f6aa9af680c5b0a275e06a58fa1
+// ir sha256 d5375618e49a06316ddb22057bd3e72fa6bd3978a4160bf9b0e1983a9afc7cb5
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1409,7 +1415,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 3456u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1482,22 +1489,22 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1516,22 +1523,22 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& a
     const qk_f32 x3_d1 = next_x3_d1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<1>();
@@ -1572,10 +1579,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& a
     const qk_u32 group_13 = (stage * 4u);
     if ((group_13 < groups)) {
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
       const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -1588,10 +1595,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& a
     const qk_u32 group_14 = ((stage * 4u) + 1u);
     if ((group_14 < groups)) {
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-      const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
       const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -1604,10 +1611,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& a
     const qk_u32 group_15 = ((stage * 4u) + 2u);
     if ((group_15 < groups)) {
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-      const qk_u32 a_9 = (((nibbles_3.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_10 = (((nibbles_3.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_11 = ((((nibbles_3.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_12 = ((((nibbles_3.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_9 = qk_and_xor((nibbles_3.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_10 = qk_and_xor((nibbles_3.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_11 = qk_and_xor(nibbles_3.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_12 = qk_and_xor(nibbles_3.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
       const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
@@ -1620,10 +1627,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d_tile(const qk_args& a
     const qk_u32 group_16 = ((stage * 4u) + 3u);
     if ((group_16 < groups)) {
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-      const qk_u32 a_13 = (((nibbles_4.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_14 = (((nibbles_4.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_15 = ((((nibbles_4.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_16 = ((((nibbles_4.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_13 = qk_and_xor((nibbles_4.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_14 = qk_and_xor((nibbles_4.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_15 = qk_and_xor(nibbles_4.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_16 = qk_and_xor(nibbles_4.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
       const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
@@ -1672,7 +1679,7 @@ QK_KERNEL(256, 2) matmul_q4_0_qa8_rows_rp16_m16n8k32_5371418d(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.8e022b72
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 d29412dea4f6c62a36b87e3d15a7ef8894ca90eddc7085158f254ae1b30ae9e7
+// ir sha256 ef500e82800803603e95b034b6c9a170d5cc4f18eee2d9a38ce75b561066d2c4
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_8e022b72_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1705,7 +1712,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_8e022b72_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 576u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1728,7 +1736,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_8e022b72_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (((x_group * 8u) + part) < blocks);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1738,7 +1746,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_8e022b72_tile(const qk_args& a
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -1758,10 +1766,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_8e022b72_tile(const qk_args& a
     const qk_u32 base = (ring_base + (slot * 288u));
     if ((((stage * 8u) + 8u) <= blocks)) {
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
       const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -1773,10 +1781,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_8e022b72_tile(const qk_args& a
     } else {
       if ((((stage * 8u) + part) < blocks)) {
         const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
         const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -1826,7 +1834,7 @@ QK_KERNEL(256, 4) matmul_q4_0_qa8_rows_rp16_m16n8k32_8e022b72(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.fc86de1d
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 46a3cbf8a2984efb757fc56df9d649c4fafa788c3a6d17ef83d1f22802ec8c97
+// ir sha256 ddb9e2920bc925a90410adee56c740628c5cc9ae121e7f28ba1fa2a04d03358d
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1882,7 +1890,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 6912u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1995,13 +2004,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 2304u));
     if ((((stage * 8u) + 8u) <= blocks)) {
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
       const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -2011,10 +2020,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-      const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
       const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -2023,13 +2032,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
       const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-      const qk_u32 a_9 = (((nibbles_3.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_10 = (((nibbles_3.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_11 = ((((nibbles_3.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_12 = ((((nibbles_3.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_9 = qk_and_xor((nibbles_3.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_10 = qk_and_xor((nibbles_3.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_11 = qk_and_xor(nibbles_3.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_12 = qk_and_xor(nibbles_3.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
       const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
@@ -2039,10 +2048,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc2_2 = qk_fma((qk_as_f32((qk_u32)(c_3.z)) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
       acc2_3 = qk_fma((qk_as_f32((qk_u32)(c_3.w)) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
       const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-      const qk_u32 a_13 = (((nibbles_4.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_14 = (((nibbles_4.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_15 = ((((nibbles_4.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_16 = ((((nibbles_4.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_13 = qk_and_xor((nibbles_4.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_14 = qk_and_xor((nibbles_4.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_15 = qk_and_xor(nibbles_4.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_16 = qk_and_xor(nibbles_4.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
       const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
@@ -2051,13 +2060,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
       const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-      const qk_u32 a_17 = (((nibbles_5.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_18 = (((nibbles_5.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_19 = ((((nibbles_5.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_20 = ((((nibbles_5.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_17 = qk_and_xor((nibbles_5.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_18 = qk_and_xor((nibbles_5.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_19 = qk_and_xor(nibbles_5.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_20 = qk_and_xor(nibbles_5.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
       const qk_i32x4 c_5 = qk_mma_s8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
@@ -2067,10 +2076,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc4_2 = qk_fma((qk_as_f32((qk_u32)(c_5.z)) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
       acc4_3 = qk_fma((qk_as_f32((qk_u32)(c_5.w)) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
       const qk_u32x2 nibbles_6 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
-      const qk_u32 a_21 = (((nibbles_6.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_22 = (((nibbles_6.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_23 = ((((nibbles_6.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_24 = ((((nibbles_6.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_21 = qk_and_xor((nibbles_6.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_22 = qk_and_xor((nibbles_6.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_23 = qk_and_xor(nibbles_6.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_24 = qk_and_xor(nibbles_6.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
       const qk_i32x4 c_6 = qk_mma_s8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
@@ -2079,13 +2088,13 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
       acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
       acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
       const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
-      const qk_u32 a_25 = (((nibbles_7.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_26 = (((nibbles_7.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_27 = ((((nibbles_7.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_28 = ((((nibbles_7.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_25 = qk_and_xor((nibbles_7.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_26 = qk_and_xor((nibbles_7.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_27 = qk_and_xor(nibbles_7.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_28 = qk_and_xor(nibbles_7.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
       const qk_i32x4 c_7 = qk_mma_s8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
@@ -2095,10 +2104,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc6_2 = qk_fma((qk_as_f32((qk_u32)(c_7.z)) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
       acc6_3 = qk_fma((qk_as_f32((qk_u32)(c_7.w)) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
       const qk_u32x2 nibbles_8 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
-      const qk_u32 a_29 = (((nibbles_8.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_30 = (((nibbles_8.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_31 = ((((nibbles_8.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_32 = ((((nibbles_8.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_29 = qk_and_xor((nibbles_8.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_30 = qk_and_xor((nibbles_8.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_31 = qk_and_xor(nibbles_8.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_32 = qk_and_xor(nibbles_8.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
       const qk_i32x4 c_8 = qk_mma_s8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
@@ -2108,14 +2117,14 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
       acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
     } else {
-      const qk_u32x4 x0_q_2 = (has_row & ((stage * 8u) < blocks)) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
       const qk_f32x4 x0_d_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull))) : qk_f32x4{};
       if (((stage * 8u) < blocks)) {
         const qk_u32x2 nibbles_9 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 a_33 = (((nibbles_9.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_34 = (((nibbles_9.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_35 = ((((nibbles_9.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_36 = ((((nibbles_9.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_33 = qk_and_xor((nibbles_9.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_34 = qk_and_xor((nibbles_9.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_35 = qk_and_xor(nibbles_9.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_36 = qk_and_xor(nibbles_9.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_9 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
         const qk_i32x4 c_9 = qk_mma_s8s8_k32(qk_u32x4{a_33, a_34, a_35, a_36}, qk_u32x2{x0_q_2.x, x0_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_9 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_9)));
@@ -2127,10 +2136,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       }
       if ((((stage * 8u) + 1u) < blocks)) {
         const qk_u32x2 nibbles_10 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-        const qk_u32 a_37 = (((nibbles_10.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_38 = (((nibbles_10.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_39 = ((((nibbles_10.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_40 = ((((nibbles_10.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_37 = qk_and_xor((nibbles_10.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_38 = qk_and_xor((nibbles_10.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_39 = qk_and_xor(nibbles_10.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_40 = qk_and_xor(nibbles_10.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_10 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
         const qk_i32x4 c_10 = qk_mma_s8s8_k32(qk_u32x4{a_37, a_38, a_39, a_40}, qk_u32x2{x0_q_2.z, x0_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_10 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_10)));
@@ -2140,14 +2149,14 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
         acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_10.z)) - 0x1.8p+23f), (d1_10 * x0_d_2.y), acc1_2);
         acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_10.w)) - 0x1.8p+23f), (d1_10 * x0_d_2.w), acc1_3);
       }
-      const qk_u32x4 x1_q_2 = (has_row & (((stage * 8u) + 2u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
       const qk_f32x4 x1_d_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull)) : qk_f32x4{};
       if ((((stage * 8u) + 2u) < blocks)) {
         const qk_u32x2 nibbles_11 = qk_load_shared<qk_u32x2>(ring + ((base + 576u) + (lane * 8u)));
-        const qk_u32 a_41 = (((nibbles_11.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_42 = (((nibbles_11.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_43 = ((((nibbles_11.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_44 = ((((nibbles_11.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_41 = qk_and_xor((nibbles_11.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_42 = qk_and_xor((nibbles_11.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_43 = qk_and_xor(nibbles_11.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_44 = qk_and_xor(nibbles_11.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_11 = qk_load_shared<qk_u32>(ring + (((base + 576u) + (g * 4u)) + 256u));
         const qk_i32x4 c_11 = qk_mma_s8s8_k32(qk_u32x4{a_41, a_42, a_43, a_44}, qk_u32x2{x1_q_2.x, x1_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_11 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_11)));
@@ -2159,10 +2168,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       }
       if ((((stage * 8u) + 3u) < blocks)) {
         const qk_u32x2 nibbles_12 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
-        const qk_u32 a_45 = (((nibbles_12.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_46 = (((nibbles_12.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_47 = ((((nibbles_12.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_48 = ((((nibbles_12.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_45 = qk_and_xor((nibbles_12.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_46 = qk_and_xor((nibbles_12.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_47 = qk_and_xor(nibbles_12.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_48 = qk_and_xor(nibbles_12.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_12 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 256u));
         const qk_i32x4 c_12 = qk_mma_s8s8_k32(qk_u32x4{a_45, a_46, a_47, a_48}, qk_u32x2{x1_q_2.z, x1_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_12 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_12)));
@@ -2172,14 +2181,14 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
         acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_12.z)) - 0x1.8p+23f), (d1_12 * x1_d_2.y), acc3_2);
         acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_12.w)) - 0x1.8p+23f), (d1_12 * x1_d_2.w), acc3_3);
       }
-      const qk_u32x4 x2_q_2 = (has_row & (((stage * 8u) + 4u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
       const qk_f32x4 x2_d_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull)) : qk_f32x4{};
       if ((((stage * 8u) + 4u) < blocks)) {
         const qk_u32x2 nibbles_13 = qk_load_shared<qk_u32x2>(ring + ((base + 1152u) + (lane * 8u)));
-        const qk_u32 a_49 = (((nibbles_13.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_50 = (((nibbles_13.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_51 = ((((nibbles_13.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_52 = ((((nibbles_13.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_49 = qk_and_xor((nibbles_13.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_50 = qk_and_xor((nibbles_13.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_51 = qk_and_xor(nibbles_13.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_52 = qk_and_xor(nibbles_13.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_13 = qk_load_shared<qk_u32>(ring + (((base + 1152u) + (g * 4u)) + 256u));
         const qk_i32x4 c_13 = qk_mma_s8s8_k32(qk_u32x4{a_49, a_50, a_51, a_52}, qk_u32x2{x2_q_2.x, x2_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_13 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_13)));
@@ -2191,10 +2200,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       }
       if ((((stage * 8u) + 5u) < blocks)) {
         const qk_u32x2 nibbles_14 = qk_load_shared<qk_u32x2>(ring + ((base + 1440u) + (lane * 8u)));
-        const qk_u32 a_53 = (((nibbles_14.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_54 = (((nibbles_14.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_55 = ((((nibbles_14.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_56 = ((((nibbles_14.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_53 = qk_and_xor((nibbles_14.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_54 = qk_and_xor((nibbles_14.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_55 = qk_and_xor(nibbles_14.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_56 = qk_and_xor(nibbles_14.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_14 = qk_load_shared<qk_u32>(ring + (((base + 1440u) + (g * 4u)) + 256u));
         const qk_i32x4 c_14 = qk_mma_s8s8_k32(qk_u32x4{a_53, a_54, a_55, a_56}, qk_u32x2{x2_q_2.z, x2_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_14 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_14)));
@@ -2204,14 +2213,14 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
         acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_14.z)) - 0x1.8p+23f), (d1_14 * x2_d_2.y), acc5_2);
         acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_14.w)) - 0x1.8p+23f), (d1_14 * x2_d_2.w), acc5_3);
       }
-      const qk_u32x4 x3_q_2 = (has_row & (((stage * 8u) + 6u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
       const qk_f32x4 x3_d_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull)) : qk_f32x4{};
       if ((((stage * 8u) + 6u) < blocks)) {
         const qk_u32x2 nibbles_15 = qk_load_shared<qk_u32x2>(ring + ((base + 1728u) + (lane * 8u)));
-        const qk_u32 a_57 = (((nibbles_15.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_58 = (((nibbles_15.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_59 = ((((nibbles_15.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_60 = ((((nibbles_15.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_57 = qk_and_xor((nibbles_15.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_58 = qk_and_xor((nibbles_15.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_59 = qk_and_xor(nibbles_15.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_60 = qk_and_xor(nibbles_15.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_15 = qk_load_shared<qk_u32>(ring + (((base + 1728u) + (g * 4u)) + 256u));
         const qk_i32x4 c_15 = qk_mma_s8s8_k32(qk_u32x4{a_57, a_58, a_59, a_60}, qk_u32x2{x3_q_2.x, x3_q_2.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_15 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_15)));
@@ -2223,10 +2232,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d_tile(const qk_args& a
       }
       if ((((stage * 8u) + 7u) < blocks)) {
         const qk_u32x2 nibbles_16 = qk_load_shared<qk_u32x2>(ring + ((base + 2016u) + (lane * 8u)));
-        const qk_u32 a_61 = (((nibbles_16.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_62 = (((nibbles_16.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_63 = ((((nibbles_16.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_64 = ((((nibbles_16.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_61 = qk_and_xor((nibbles_16.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_62 = qk_and_xor((nibbles_16.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_63 = qk_and_xor(nibbles_16.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_64 = qk_and_xor(nibbles_16.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_16 = qk_load_shared<qk_u32>(ring + (((base + 2016u) + (g * 4u)) + 256u));
         const qk_i32x4 c_16 = qk_mma_s8s8_k32(qk_u32x4{a_61, a_62, a_63, a_64}, qk_u32x2{x3_q_2.z, x3_q_2.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_16 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_16)));
@@ -2264,7 +2273,7 @@ QK_KERNEL(128, 4) matmul_q4_0_qa8_rows_rp16_m16n8k32_fc86de1d(QK_ARGS args) {
 // matmul.q4_0.qa8.rows.rp16.m16n8k32.39273abc
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 0b8d30f8269616d22247635f62a63b474075c7e8ac0b0a376566b42cf6353090
+// ir sha256 b168b9446692d772bb4218b7ed60bf997798e84493e3388a63ab243c67d91f90
 QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -2300,7 +2309,8 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 2304u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -2356,7 +2366,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& a
   acc1_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (((x_group * 8u) + (part * 2u)) < blocks);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
   next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
   for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
@@ -2364,7 +2374,7 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& a
     const qk_f32x4 x0_d = next_x0_d;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (((x_group_2 * 8u) + (part * 2u)) < blocks);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
     next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
     qk_async_wait<2>();
     qk_warp_sync();
@@ -2386,10 +2396,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& a
     const qk_u32 base = (ring_base + (slot * 576u));
     if ((((stage * 8u) + 8u) <= blocks)) {
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-      const qk_u32 a = (((nibbles.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_2 = (((nibbles.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_3 = ((((nibbles.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_4 = ((((nibbles.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a = qk_and_xor((nibbles.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_2 = qk_and_xor((nibbles.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_3 = qk_and_xor(nibbles.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_4 = qk_and_xor(nibbles.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
       const qk_i32x4 c = qk_mma_s8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
@@ -2399,10 +2409,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(c.z)) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(c.w)) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32x2 nibbles_2 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-      const qk_u32 a_5 = (((nibbles_2.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_6 = (((nibbles_2.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_7 = ((((nibbles_2.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-      const qk_u32 a_8 = ((((nibbles_2.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+      const qk_u32 a_5 = qk_and_xor((nibbles_2.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_6 = qk_and_xor((nibbles_2.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_7 = qk_and_xor(nibbles_2.x, 0xf0f0f0f0u, 0x80808080u);
+      const qk_u32 a_8 = qk_and_xor(nibbles_2.y, 0xf0f0f0f0u, 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
       const qk_i32x4 c_2 = qk_mma_s8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
@@ -2414,10 +2424,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& a
     } else {
       if ((((stage * 8u) + (part * 2u)) < blocks)) {
         const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + (base + (lane * 8u)));
-        const qk_u32 a_9 = (((nibbles_3.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_10 = (((nibbles_3.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_11 = ((((nibbles_3.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_12 = ((((nibbles_3.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_9 = qk_and_xor((nibbles_3.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_10 = qk_and_xor((nibbles_3.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_11 = qk_and_xor(nibbles_3.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_12 = qk_and_xor(nibbles_3.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 256u));
         const qk_i32x4 c_3 = qk_mma_s8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
@@ -2429,10 +2439,10 @@ QK_DEVICE void matmul_q4_0_qa8_rows_rp16_m16n8k32_39273abc_tile(const qk_args& a
       }
       if (((((stage * 8u) + (part * 2u)) + 1u) < blocks)) {
         const qk_u32x2 nibbles_4 = qk_load_shared<qk_u32x2>(ring + ((base + 288u) + (lane * 8u)));
-        const qk_u32 a_13 = (((nibbles_4.x & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_14 = (((nibbles_4.y & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_15 = ((((nibbles_4.x >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
-        const qk_u32 a_16 = ((((nibbles_4.y >> 4u) & 0xf0f0f0fu) << 4u) ^ 0x80808080u);
+        const qk_u32 a_13 = qk_and_xor((nibbles_4.x << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_14 = qk_and_xor((nibbles_4.y << 4u), 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_15 = qk_and_xor(nibbles_4.x, 0xf0f0f0f0u, 0x80808080u);
+        const qk_u32 a_16 = qk_and_xor(nibbles_4.y, 0xf0f0f0f0u, 0x80808080u);
         const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 288u) + (g * 4u)) + 256u));
         const qk_i32x4 c_4 = qk_mma_s8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{1262485504, 1262485504, 1262485504, 1262485504});
         const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));

@@ -4,7 +4,7 @@
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.61e12839
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 bcea85355eab4e4132bf7d95eb2db0d936dbc42d6348f1a555301f90fd157553
+// ir sha256 caf019772873318e12abdce4b18b44d6365b3c7adbf266879e18f482f271fdd8
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -40,7 +40,8 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 640u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -62,7 +63,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
@@ -76,7 +77,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839_tile(const qk_args& a
     const qk_i32x2 x0_s1 = next_x0_s1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
@@ -153,7 +154,7 @@ QK_KERNEL(256, 4) matmul_q4_1_qa8_rows_rp16_m16n8k32_61e12839(QK_ARGS args) {
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.a5b40936
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 017d668edc6ff6a105f1e91423d05d659fc065b9669ae7567795ac0878b990d2
+// ir sha256 cabddc44fb3e9c06a95d3add6f25646a0c75eb906f5ec140e43b5644ce756489
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -210,7 +211,8 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 7680u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
   const qk_u32 lane_at = (lane * 16u);
@@ -317,7 +319,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 2560u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
     const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
@@ -361,7 +363,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.z, x0_s0.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
     const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
@@ -405,7 +407,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.z, x1_s0.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
     const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
@@ -449,7 +451,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936_tile(const qk_args& a
     acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.z, x2_s0.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
     const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
@@ -520,7 +522,7 @@ QK_KERNEL(128, 4) matmul_q4_1_qa8_rows_rp16_m16n8k32_a5b40936(QK_ARGS args) {
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.496e7d57
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 00e185b95a7bc0b2a980941f3bdbf72a816202aa55dabf0bd2201c96520b9996
+// ir sha256 5c3598c520406c3e6c552399a5ccf4579d714405a1925aa6da9d6ecbeb9e0cd8
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -572,7 +574,8 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 3840u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -646,28 +649,28 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
   next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
   next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
   next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
   next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
@@ -696,28 +699,28 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57_tile(const qk_args& a
     const qk_i32x2 x3_s1 = next_x3_s1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
     next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
     next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
     next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
@@ -888,7 +891,7 @@ QK_KERNEL(256, 2) matmul_q4_1_qa8_rows_rp16_m16n8k32_496e7d57(QK_ARGS args) {
 // matmul.q4_1.qa8.rows.rp16.m16n8k32.ce64b9e3
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 56f0cd6d10525705b5b02545ad6a14c93e5add335b144377dfe13cc3e3965068
+// ir sha256 ace6590d04ab599bf46265a9ddf63d93349ba609c4898b04e42ef7ef4e795c4a
 QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_ce64b9e3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -924,7 +927,8 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_ce64b9e3_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 640u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -948,7 +952,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_ce64b9e3_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (((x_group * 8u) + part) < blocks);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
@@ -962,7 +966,7 @@ QK_DEVICE void matmul_q4_1_qa8_rows_rp16_m16n8k32_ce64b9e3_tile(const qk_args& a
     const qk_i32x2 x0_s1 = next_x0_s1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};

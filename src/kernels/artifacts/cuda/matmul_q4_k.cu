@@ -4,7 +4,7 @@
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.213181da
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 fd98f57e38a99217241f1e2c2532e4c81ab07dcd8a7ecacff1935b6930209ef0
+// ir sha256 5d09fe3458b1e25674966136f49ed8b45db47c70325c53e8e0725e8d0869cac3
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -40,7 +40,8 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 704u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -65,7 +66,7 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
@@ -79,7 +80,7 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
     const qk_i32x2 x0_s1 = next_x0_s1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
@@ -106,10 +107,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
     const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + (g * 4u)) + 256u));
     const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_3 = (qk_i32)(qk_byte_perm(bytes, 0u, 17473u));
+    const qk_i32 part_4 = (qk_i32)(qk_byte_perm(bytes, 0u, 17474u));
+    const qk_i32 part_5 = (qk_i32)(qk_byte_perm(bytes, 0u, 17475u));
     const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
     const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
@@ -118,10 +120,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da_tile(const qk_args& a
     acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
     acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-    const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-    const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
     acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
@@ -167,7 +165,7 @@ QK_KERNEL(256, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_213181da(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.f0b78bf4
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 721779bd7cb3eb8eb452246a60b8b44c401ea7bcef0a254a04e5fd0a787352ca
+// ir sha256 4ecae5f7f5e91caf54c38adb9e0199fe7b892143eb727d1b8589430313d3cd06
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -224,7 +222,8 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 7104u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
   const qk_u32 lane_at = (lane * 16u);
@@ -347,7 +346,7 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 2368u));
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
       const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
@@ -357,10 +356,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + (g * 4u)) + 256u));
       const qk_i32 part = (qk_i32)((bytes & 255u));
-      const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
+      const qk_i32 part_2 = (qk_i32)(qk_byte_perm(bytes, 0u, 17473u));
+      const qk_i32 part_3 = (qk_i32)(qk_byte_perm(bytes, 0u, 17474u));
+      const qk_i32 part_4 = (qk_i32)(qk_byte_perm(bytes, 0u, 17475u));
       const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
@@ -369,10 +369,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-      const qk_i32 part_3 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
       acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
@@ -385,10 +381,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-      const qk_i32 part_5 = (qk_i32)((bytes_3 & 255u));
-      const qk_i32 part_6 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 256u));
+      const qk_i32 part_5 = (qk_i32)((bytes_2 & 255u));
+      const qk_i32 part_6 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17473u));
+      const qk_i32 part_7 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17474u));
+      const qk_i32 part_8 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17475u));
       const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
@@ -397,17 +394,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-      const qk_i32 part_7 = (qk_i32)((bytes_4 & 255u));
-      const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
       acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
       acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
       const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
       const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
@@ -417,10 +410,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
-      const qk_i32 part_9 = (qk_i32)((bytes_5 & 255u));
-      const qk_i32 part_10 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 640u) + (g * 4u)) + 256u));
+      const qk_i32 part_9 = (qk_i32)((bytes_3 & 255u));
+      const qk_i32 part_10 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17473u));
+      const qk_i32 part_11 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17474u));
+      const qk_i32 part_12 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17475u));
       const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
@@ -429,10 +423,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
       acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
       const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
-      const qk_i32 part_11 = (qk_i32)((bytes_6 & 255u));
-      const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
       acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
@@ -445,10 +435,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
-      const qk_i32 part_13 = (qk_i32)((bytes_7 & 255u));
-      const qk_i32 part_14 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 928u) + (g * 4u)) + 256u));
+      const qk_i32 part_13 = (qk_i32)((bytes_4 & 255u));
+      const qk_i32 part_14 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17473u));
+      const qk_i32 part_15 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17474u));
+      const qk_i32 part_16 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17475u));
       const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
@@ -457,17 +448,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
       const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
-      const qk_i32 part_15 = (qk_i32)((bytes_8 & 255u));
-      const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
       acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
       acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
-      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
       const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
       const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
@@ -477,10 +464,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_9 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_9 = (qk_u32)(byte_pair_9);
-      const qk_i32 part_17 = (qk_i32)((bytes_9 & 255u));
-      const qk_i32 part_18 = (qk_i32)(((bytes_9 >> 8u) & 255u));
+      const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 1216u) + (g * 4u)) + 256u));
+      const qk_i32 part_17 = (qk_i32)((bytes_5 & 255u));
+      const qk_i32 part_18 = (qk_i32)(qk_byte_perm(bytes_5, 0u, 17473u));
+      const qk_i32 part_19 = (qk_i32)(qk_byte_perm(bytes_5, 0u, 17474u));
+      const qk_i32 part_20 = (qk_i32)(qk_byte_perm(bytes_5, 0u, 17475u));
       const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
       const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
@@ -489,10 +477,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
       acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
       const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_10 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_10 = (qk_u32)(byte_pair_10);
-      const qk_i32 part_19 = (qk_i32)((bytes_10 & 255u));
-      const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
       const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
       const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
       acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
@@ -505,10 +489,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_11 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_11 = (qk_u32)(byte_pair_11);
-      const qk_i32 part_21 = (qk_i32)((bytes_11 & 255u));
-      const qk_i32 part_22 = (qk_i32)(((bytes_11 >> 8u) & 255u));
+      const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 1504u) + (g * 4u)) + 256u));
+      const qk_i32 part_21 = (qk_i32)((bytes_6 & 255u));
+      const qk_i32 part_22 = (qk_i32)(qk_byte_perm(bytes_6, 0u, 17473u));
+      const qk_i32 part_23 = (qk_i32)(qk_byte_perm(bytes_6, 0u, 17474u));
+      const qk_i32 part_24 = (qk_i32)(qk_byte_perm(bytes_6, 0u, 17475u));
       const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
       const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
@@ -517,17 +502,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
       acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
       const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_12 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_12 = (qk_u32)(byte_pair_12);
-      const qk_i32 part_23 = (qk_i32)((bytes_12 & 255u));
-      const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
       const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
       const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
       acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
       acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
       acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
       acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
-      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
       const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
       const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
@@ -537,10 +518,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_13 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_13 = (qk_u32)(byte_pair_13);
-      const qk_i32 part_25 = (qk_i32)((bytes_13 & 255u));
-      const qk_i32 part_26 = (qk_i32)(((bytes_13 >> 8u) & 255u));
+      const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 1792u) + (g * 4u)) + 256u));
+      const qk_i32 part_25 = (qk_i32)((bytes_7 & 255u));
+      const qk_i32 part_26 = (qk_i32)(qk_byte_perm(bytes_7, 0u, 17473u));
+      const qk_i32 part_27 = (qk_i32)(qk_byte_perm(bytes_7, 0u, 17474u));
+      const qk_i32 part_28 = (qk_i32)(qk_byte_perm(bytes_7, 0u, 17475u));
       const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
       const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
@@ -549,10 +531,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
       acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
       const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_14 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_14 = (qk_u32)(byte_pair_14);
-      const qk_i32 part_27 = (qk_i32)((bytes_14 & 255u));
-      const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
       const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
       const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
       acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
@@ -565,10 +543,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       const qk_u32 a_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair_15 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_15 = (qk_u32)(byte_pair_15);
-      const qk_i32 part_29 = (qk_i32)((bytes_15 & 255u));
-      const qk_i32 part_30 = (qk_i32)(((bytes_15 >> 8u) & 255u));
+      const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 2080u) + (g * 4u)) + 256u));
+      const qk_i32 part_29 = (qk_i32)((bytes_8 & 255u));
+      const qk_i32 part_30 = (qk_i32)(qk_byte_perm(bytes_8, 0u, 17473u));
+      const qk_i32 part_31 = (qk_i32)(qk_byte_perm(bytes_8, 0u, 17474u));
+      const qk_i32 part_32 = (qk_i32)(qk_byte_perm(bytes_8, 0u, 17475u));
       const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
       const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
@@ -577,10 +556,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4_tile(const qk_args& a
       acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
       acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
       const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_16 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_16 = (qk_u32)(byte_pair_16);
-      const qk_i32 part_31 = (qk_i32)((bytes_16 & 255u));
-      const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
       const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
       const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
       acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
@@ -615,7 +590,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_f0b78bf4(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.d4f8b3a0
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 33c6d4c5594bd3d87401a66ff678687b073e318facc9dca8633713d7ecba3763
+// ir sha256 2391c5fd0b4a72547c19e9c266b7e2041a41585a1e20521b239a00bc5727007f
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -672,7 +647,8 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 7104u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
   const qk_u32 lane_at = (lane * 16u);
@@ -788,7 +764,7 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 2368u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
     const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
@@ -798,10 +774,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + (g * 4u)) + 256u));
     const qk_i32 part = (qk_i32)((bytes & 255u));
-    const qk_i32 part_2 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_2 = (qk_i32)(qk_byte_perm(bytes, 0u, 17473u));
+    const qk_i32 part_3 = (qk_i32)(qk_byte_perm(bytes, 0u, 17474u));
+    const qk_i32 part_4 = (qk_i32)(qk_byte_perm(bytes, 0u, 17475u));
     const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
     const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
@@ -810,10 +787,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
     acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_2), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-    const qk_i32 part_3 = (qk_i32)((bytes_2 & 255u));
-    const qk_i32 part_4 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
     acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_3, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
@@ -826,10 +799,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-    const qk_i32 part_5 = (qk_i32)((bytes_3 & 255u));
-    const qk_i32 part_6 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 256u));
+    const qk_i32 part_5 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_6 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17473u));
+    const qk_i32 part_7 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17474u));
+    const qk_i32 part_8 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17475u));
     const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
     const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
@@ -838,17 +812,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_6), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
     const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-    const qk_i32 part_7 = (qk_i32)((bytes_4 & 255u));
-    const qk_i32 part_8 = (qk_i32)(((bytes_4 >> 8u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
     acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_7, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
     const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
@@ -858,10 +828,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
-    const qk_i32 part_9 = (qk_i32)((bytes_5 & 255u));
-    const qk_i32 part_10 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 640u) + (g * 4u)) + 256u));
+    const qk_i32 part_9 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_10 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17473u));
+    const qk_i32 part_11 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17474u));
+    const qk_i32 part_12 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17475u));
     const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
     const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
@@ -870,10 +841,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
     acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_10), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
     const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
-    const qk_i32 part_11 = (qk_i32)((bytes_6 & 255u));
-    const qk_i32 part_12 = (qk_i32)(((bytes_6 >> 8u) & 255u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
     acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_11, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
@@ -886,10 +853,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
-    const qk_i32 part_13 = (qk_i32)((bytes_7 & 255u));
-    const qk_i32 part_14 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 928u) + (g * 4u)) + 256u));
+    const qk_i32 part_13 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_14 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17473u));
+    const qk_i32 part_15 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17474u));
+    const qk_i32 part_16 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17475u));
     const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
     const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
@@ -898,17 +866,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_14), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
     const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
-    const qk_i32 part_15 = (qk_i32)((bytes_8 & 255u));
-    const qk_i32 part_16 = (qk_i32)(((bytes_8 >> 8u) & 255u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
     acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
     acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_15, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s1.z, x1_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
     const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
@@ -918,10 +882,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_19 = ((nibbles_5.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_20 = ((nibbles_5.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_9 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_9 = (qk_u32)(byte_pair_9);
-    const qk_i32 part_17 = (qk_i32)((bytes_9 & 255u));
-    const qk_i32 part_18 = (qk_i32)(((bytes_9 >> 8u) & 255u));
+    const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 1216u) + (g * 4u)) + 256u));
+    const qk_i32 part_17 = (qk_i32)((bytes_5 & 255u));
+    const qk_i32 part_18 = (qk_i32)(qk_byte_perm(bytes_5, 0u, 17473u));
+    const qk_i32 part_19 = (qk_i32)(qk_byte_perm(bytes_5, 0u, 17474u));
+    const qk_i32 part_20 = (qk_i32)(qk_byte_perm(bytes_5, 0u, 17475u));
     const qk_i32x4 c_5 = qk_mma_u8s8_k32(qk_u32x4{a_17, a_18, a_19, a_20}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_5 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_5)));
     const qk_f32 d1_5 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_5 >> 16u))));
@@ -930,10 +895,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc4_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.z, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.x), acc4_2);
     acc4_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_5.w, part_18), 1262485504))) - 0x1.8p+23f), (d1_5 * x2_d.z), acc4_3);
     const qk_u32 m_bits_5 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_10 = qk_load_shared<qk_u16>(ring + (((base + 1216u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_10 = (qk_u32)(byte_pair_10);
-    const qk_i32 part_19 = (qk_i32)((bytes_10 & 255u));
-    const qk_i32 part_20 = (qk_i32)(((bytes_10 >> 8u) & 255u));
     const qk_f32 m0_5 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_5 ^ 0x80008000u))));
     const qk_f32 m1_5 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_5 ^ 0x80008000u) >> 16u))));
     acc4_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_19, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_5 * x2_d.x), acc4_0);
@@ -946,10 +907,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_23 = ((nibbles_6.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_24 = ((nibbles_6.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_11 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_11 = (qk_u32)(byte_pair_11);
-    const qk_i32 part_21 = (qk_i32)((bytes_11 & 255u));
-    const qk_i32 part_22 = (qk_i32)(((bytes_11 >> 8u) & 255u));
+    const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 1504u) + (g * 4u)) + 256u));
+    const qk_i32 part_21 = (qk_i32)((bytes_6 & 255u));
+    const qk_i32 part_22 = (qk_i32)(qk_byte_perm(bytes_6, 0u, 17473u));
+    const qk_i32 part_23 = (qk_i32)(qk_byte_perm(bytes_6, 0u, 17474u));
+    const qk_i32 part_24 = (qk_i32)(qk_byte_perm(bytes_6, 0u, 17475u));
     const qk_i32x4 c_6 = qk_mma_u8s8_k32(qk_u32x4{a_21, a_22, a_23, a_24}, qk_u32x2{x2_q.z, x2_q.w}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_6 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_6)));
     const qk_f32 d1_6 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_6 >> 16u))));
@@ -958,17 +920,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.z, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_6.w, part_22), 1262485504))) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
     const qk_u32 m_bits_6 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_12 = qk_load_shared<qk_u16>(ring + (((base + 1504u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_12 = (qk_u32)(byte_pair_12);
-    const qk_i32 part_23 = (qk_i32)((bytes_12 & 255u));
-    const qk_i32 part_24 = (qk_i32)(((bytes_12 >> 8u) & 255u));
     const qk_f32 m0_6 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_6 ^ 0x80008000u))));
     const qk_f32 m1_6 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_6 ^ 0x80008000u) >> 16u))));
     acc5_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.y), acc5_0);
     acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_23, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s0.z, x2_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_24, qk_add(x2_s1.z, x2_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
     const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
@@ -978,10 +936,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_27 = ((nibbles_7.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_28 = ((nibbles_7.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_13 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_13 = (qk_u32)(byte_pair_13);
-    const qk_i32 part_25 = (qk_i32)((bytes_13 & 255u));
-    const qk_i32 part_26 = (qk_i32)(((bytes_13 >> 8u) & 255u));
+    const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 1792u) + (g * 4u)) + 256u));
+    const qk_i32 part_25 = (qk_i32)((bytes_7 & 255u));
+    const qk_i32 part_26 = (qk_i32)(qk_byte_perm(bytes_7, 0u, 17473u));
+    const qk_i32 part_27 = (qk_i32)(qk_byte_perm(bytes_7, 0u, 17474u));
+    const qk_i32 part_28 = (qk_i32)(qk_byte_perm(bytes_7, 0u, 17475u));
     const qk_i32x4 c_7 = qk_mma_u8s8_k32(qk_u32x4{a_25, a_26, a_27, a_28}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_7 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_7)));
     const qk_f32 d1_7 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_7 >> 16u))));
@@ -990,10 +949,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc6_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.z, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.x), acc6_2);
     acc6_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_7.w, part_26), 1262485504))) - 0x1.8p+23f), (d1_7 * x3_d.z), acc6_3);
     const qk_u32 m_bits_7 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_14 = qk_load_shared<qk_u16>(ring + (((base + 1792u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_14 = (qk_u32)(byte_pair_14);
-    const qk_i32 part_27 = (qk_i32)((bytes_14 & 255u));
-    const qk_i32 part_28 = (qk_i32)(((bytes_14 >> 8u) & 255u));
     const qk_f32 m0_7 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_7 ^ 0x80008000u))));
     const qk_f32 m1_7 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_7 ^ 0x80008000u) >> 16u))));
     acc6_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_27, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_7 * x3_d.x), acc6_0);
@@ -1006,10 +961,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     const qk_u32 a_31 = ((nibbles_8.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_32 = ((nibbles_8.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_15 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_15 = (qk_u32)(byte_pair_15);
-    const qk_i32 part_29 = (qk_i32)((bytes_15 & 255u));
-    const qk_i32 part_30 = (qk_i32)(((bytes_15 >> 8u) & 255u));
+    const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 2080u) + (g * 4u)) + 256u));
+    const qk_i32 part_29 = (qk_i32)((bytes_8 & 255u));
+    const qk_i32 part_30 = (qk_i32)(qk_byte_perm(bytes_8, 0u, 17473u));
+    const qk_i32 part_31 = (qk_i32)(qk_byte_perm(bytes_8, 0u, 17474u));
+    const qk_i32 part_32 = (qk_i32)(qk_byte_perm(bytes_8, 0u, 17475u));
     const qk_i32x4 c_8 = qk_mma_u8s8_k32(qk_u32x4{a_29, a_30, a_31, a_32}, qk_u32x2{x3_q.z, x3_q.w}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_8 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_8)));
     const qk_f32 d1_8 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_8 >> 16u))));
@@ -1018,10 +974,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0_tile(const qk_args& a
     acc7_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.z, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
     acc7_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_8.w, part_30), 1262485504))) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
     const qk_u32 m_bits_8 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_16 = qk_load_shared<qk_u16>(ring + (((base + 2080u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_16 = (qk_u32)(byte_pair_16);
-    const qk_i32 part_31 = (qk_i32)((bytes_16 & 255u));
-    const qk_i32 part_32 = (qk_i32)(((bytes_16 >> 8u) & 255u));
     const qk_f32 m0_8 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_8 ^ 0x80008000u))));
     const qk_f32 m1_8 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_8 ^ 0x80008000u) >> 16u))));
     acc7_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_31, qk_add(x3_s0.z, x3_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_8 * x3_d.y), acc7_0);
@@ -1055,7 +1007,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_d4f8b3a0(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.403fc620
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 8fc2ea00b29c0187a5cc4f65f1fe91ba450fc8b1d2f7e508ae7c1f4c61cbe7d5
+// ir sha256 1511918df2602bc3e9c5d83ff503f9e75f846a376a88ac8f8f8b9624242784c2
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1098,7 +1050,8 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 4864u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
   const qk_u32 lane_at = (lane * 16u);
@@ -1197,7 +1150,7 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 1216u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
     const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
@@ -1207,10 +1160,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + (g * 4u)) + 256u));
     const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_3 = (qk_i32)(qk_byte_perm(bytes, 0u, 17473u));
+    const qk_i32 part_4 = (qk_i32)(qk_byte_perm(bytes, 0u, 17474u));
+    const qk_i32 part_5 = (qk_i32)(qk_byte_perm(bytes, 0u, 17475u));
     const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
     const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
@@ -1219,10 +1173,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
     acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-    const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-    const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
     acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
@@ -1235,10 +1185,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-    const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-    const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 256u));
+    const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_7 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17473u));
+    const qk_i32 part_8 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17474u));
+    const qk_i32 part_9 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17475u));
     const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
     const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
@@ -1247,17 +1198,13 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
     const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-    const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-    const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
     acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_9, qk_add(x0_s1.z, x0_s1.w)), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
     const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
@@ -1267,10 +1214,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
-    const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
-    const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 640u) + (g * 4u)) + 256u));
+    const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
+    const qk_i32 part_11 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17473u));
+    const qk_i32 part_12 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17474u));
+    const qk_i32 part_13 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17475u));
     const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
     const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
@@ -1279,10 +1227,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     acc2_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.x), acc2_2);
     acc2_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x1_d.z), acc2_3);
     const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + (((base + 640u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
-    const qk_i32 part_12 = (qk_i32)((bytes_6 & 255u));
-    const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
     const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
     const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
     acc2_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x1_d.x), acc2_0);
@@ -1295,10 +1239,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
-    const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
-    const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 928u) + (g * 4u)) + 256u));
+    const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
+    const qk_i32 part_15 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17473u));
+    const qk_i32 part_16 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17474u));
+    const qk_i32 part_17 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17475u));
     const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x1_q.z, x1_q.w}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
     const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
@@ -1307,10 +1252,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620_tile(const qk_args& a
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
     const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + (((base + 928u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
-    const qk_i32 part_16 = (qk_i32)((bytes_8 & 255u));
-    const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
     const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
     const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
     acc3_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x1_s0.z, x1_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.y), acc3_0);
@@ -1359,7 +1300,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_403fc620(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.bef81851
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 a997fc3987cdb02a6f691ffa2c02d8c4c0219127d58467106bbb208adb3ec61c
+// ir sha256 0c7b173d124fcbc67c98274559582ac9920c5ec59cf5d90a98c0cc9c7c346cd4
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1398,7 +1339,8 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 2560u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
   const qk_u32 lane_at = (lane * 16u);
@@ -1458,7 +1400,7 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
   acc1_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
   next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x4{};
   next_x0_s1 = x_exists ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x4{};
@@ -1470,7 +1412,7 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     const qk_i32x4 x0_s1 = next_x0_s1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
     next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
     next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x4{};
     next_x0_s1 = x_exists_2 ? qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x4{};
@@ -1499,10 +1441,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-    const qk_u32 bytes = (qk_u32)(byte_pair);
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + (g * 4u)) + 256u));
     const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-    const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+    const qk_i32 part_3 = (qk_i32)(qk_byte_perm(bytes, 0u, 17473u));
+    const qk_i32 part_4 = (qk_i32)(qk_byte_perm(bytes, 0u, 17474u));
+    const qk_i32 part_5 = (qk_i32)(qk_byte_perm(bytes, 0u, 17475u));
     const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
     const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
@@ -1511,10 +1454,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.x), acc0_2);
     acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d.z), acc0_3);
     const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-    const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-    const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
     const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
     const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
     acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d.x), acc0_0);
@@ -1527,10 +1466,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
     const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 256u) + (g * 2u)));
-    const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-    const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-    const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 256u));
+    const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+    const qk_i32 part_7 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17473u));
+    const qk_i32 part_8 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17474u));
+    const qk_i32 part_9 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17475u));
     const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x0_q.z, x0_q.w}, qk_i32x4{0, 0, 0, 0});
     const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
     const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
@@ -1539,10 +1479,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851_tile(const qk_args& a
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
     const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-    const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + (((base + 352u) + 272u) + (g * 2u)));
-    const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-    const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-    const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
     const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
     const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
     acc1_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x0_s0.z, x0_s0.w)), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.y), acc1_0);
@@ -1589,7 +1525,7 @@ QK_KERNEL(128, 4) matmul_q4_k_qa8_rows_rp16_m16n8k32_bef81851(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.0a07d4f3
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
-// ir sha256 fc0dd4a6f24811d535f500a8a76bb525f30271cb9f52652c2db4117e81f5b0f3
+// ir sha256 52630995c8fe90c47f8633e2bce3ac497c17bb134a27a8c8d553e00a92903aa4
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1631,7 +1567,8 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 2816u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -1711,14 +1648,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
   next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
@@ -1737,14 +1674,14 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
     const qk_i32x2 x1_s1 = next_x1_s1;
     const qk_u32 x_group_3 = ((stage + 1u) * 2u);
     const bool x_exists_3 = (x_group_3 < groups);
-    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
     next_x0_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
     const bool x_exists_4 = (x_group_4 < groups);
-    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
     next_x1_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
@@ -1784,10 +1721,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
       const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + (g * 4u)) + 256u));
       const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+      const qk_i32 part_3 = (qk_i32)(qk_byte_perm(bytes, 0u, 17473u));
+      const qk_i32 part_4 = (qk_i32)(qk_byte_perm(bytes, 0u, 17474u));
+      const qk_i32 part_5 = (qk_i32)(qk_byte_perm(bytes, 0u, 17475u));
       const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
@@ -1796,10 +1734,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
       acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
@@ -1815,10 +1749,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
       const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
-      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-      const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-      const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 352u) + 64u) + (g * 4u)) + 256u));
+      const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+      const qk_i32 part_7 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17473u));
+      const qk_i32 part_8 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17474u));
+      const qk_i32 part_9 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17475u));
       const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
@@ -1827,10 +1762,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-      const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-      const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
       acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
@@ -1877,7 +1808,7 @@ QK_KERNEL(256, 2) matmul_q4_k_qa8_rows_rp16_m16n8k32_0a07d4f3(QK_ARGS args) {
 // matmul.q4_k.qa8.rows.rp16.m16n8k32.f73503e5
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q4_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 c17e3025d6418ff8662037367310ce6de9b8e4efe0baa85a3fd2113691536003
+// ir sha256 e1a8decafbe19ea22d0a25a7fb30a793daf359945a968f96fd8a330673b4b32e
 QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1929,7 +1860,8 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 4224u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -2027,28 +1959,28 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
   next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
   next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
   next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
   next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
@@ -2077,28 +2009,28 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
     const qk_i32x2 x3_s1 = next_x3_s1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
     next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
     next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
     next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
@@ -2158,10 +2090,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_u32 a_3 = ((nibbles.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_4 = ((nibbles.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u16 byte_pair = qk_load_shared<qk_u16>(ring + (((base + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes = (qk_u32)(byte_pair);
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 64u) + (g * 4u)) + 256u));
       const qk_i32 part_2 = (qk_i32)((bytes & 255u));
-      const qk_i32 part_3 = (qk_i32)(((bytes >> 8u) & 255u));
+      const qk_i32 part_3 = (qk_i32)(qk_byte_perm(bytes, 0u, 17473u));
+      const qk_i32 part_4 = (qk_i32)(qk_byte_perm(bytes, 0u, 17474u));
+      const qk_i32 part_5 = (qk_i32)(qk_byte_perm(bytes, 0u, 17475u));
       const qk_i32x4 c = qk_mma_u8s8_k32(qk_u32x4{a, a_2, a_3, a_4}, qk_u32x2{x0_q.x, x0_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits)));
       const qk_f32 d1 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits >> 16u))));
@@ -2170,10 +2103,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.z, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d0), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c.w, part_3), 1262485504))) - 0x1.8p+23f), (d1 * x0_d1), acc0_3);
       const qk_u32 m_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_2 = qk_load_shared<qk_u16>(ring + (((base + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_2 = (qk_u32)(byte_pair_2);
-      const qk_i32 part_4 = (qk_i32)((bytes_2 & 255u));
-      const qk_i32 part_5 = (qk_i32)(((bytes_2 >> 8u) & 255u));
       const qk_f32 m0 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits ^ 0x80008000u))));
       const qk_f32 m1 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits ^ 0x80008000u) >> 16u))));
       acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_4, qk_add(x0_s0.x, x0_s0.y)), 1262485504))) - 0x1.8p+23f), (m0 * x0_d0), acc0_0);
@@ -2189,10 +2118,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_u32 a_7 = ((nibbles_2.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_8 = ((nibbles_2.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 352u) + (g * 4u)));
-      const qk_u16 byte_pair_3 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_3 = (qk_u32)(byte_pair_3);
-      const qk_i32 part_6 = (qk_i32)((bytes_3 & 255u));
-      const qk_i32 part_7 = (qk_i32)(((bytes_3 >> 8u) & 255u));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 352u) + 64u) + (g * 4u)) + 256u));
+      const qk_i32 part_6 = (qk_i32)((bytes_2 & 255u));
+      const qk_i32 part_7 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17473u));
+      const qk_i32 part_8 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17474u));
+      const qk_i32 part_9 = (qk_i32)(qk_byte_perm(bytes_2, 0u, 17475u));
       const qk_i32x4 c_2 = qk_mma_u8s8_k32(qk_u32x4{a_5, a_6, a_7, a_8}, qk_u32x2{x1_q.x, x1_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_2 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_2)));
       const qk_f32 d1_2 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_2 >> 16u))));
@@ -2201,10 +2131,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.z, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d0), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_2.w, part_7), 1262485504))) - 0x1.8p+23f), (d1_2 * x1_d1), acc0_3);
       const qk_u32 m_bits_2 = qk_load_shared<qk_u32>(ring + (((base + 352u) + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_4 = qk_load_shared<qk_u16>(ring + ((((base + 352u) + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_4 = (qk_u32)(byte_pair_4);
-      const qk_i32 part_8 = (qk_i32)((bytes_4 & 255u));
-      const qk_i32 part_9 = (qk_i32)(((bytes_4 >> 8u) & 255u));
       const qk_f32 m0_2 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_2 ^ 0x80008000u))));
       const qk_f32 m1_2 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_2 ^ 0x80008000u) >> 16u))));
       acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_8, qk_add(x1_s0.x, x1_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_2 * x1_d0), acc0_0);
@@ -2220,10 +2146,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_u32 a_11 = ((nibbles_3.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_12 = ((nibbles_3.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 704u) + (g * 4u)));
-      const qk_u16 byte_pair_5 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_5 = (qk_u32)(byte_pair_5);
-      const qk_i32 part_10 = (qk_i32)((bytes_5 & 255u));
-      const qk_i32 part_11 = (qk_i32)(((bytes_5 >> 8u) & 255u));
+      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 704u) + 64u) + (g * 4u)) + 256u));
+      const qk_i32 part_10 = (qk_i32)((bytes_3 & 255u));
+      const qk_i32 part_11 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17473u));
+      const qk_i32 part_12 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17474u));
+      const qk_i32 part_13 = (qk_i32)(qk_byte_perm(bytes_3, 0u, 17475u));
       const qk_i32x4 c_3 = qk_mma_u8s8_k32(qk_u32x4{a_9, a_10, a_11, a_12}, qk_u32x2{x2_q.x, x2_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_3 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_3)));
       const qk_f32 d1_3 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_3 >> 16u))));
@@ -2232,10 +2159,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.z, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d0), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_3.w, part_11), 1262485504))) - 0x1.8p+23f), (d1_3 * x2_d1), acc0_3);
       const qk_u32 m_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 704u) + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_6 = qk_load_shared<qk_u16>(ring + ((((base + 704u) + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_6 = (qk_u32)(byte_pair_6);
-      const qk_i32 part_12 = (qk_i32)((bytes_6 & 255u));
-      const qk_i32 part_13 = (qk_i32)(((bytes_6 >> 8u) & 255u));
       const qk_f32 m0_3 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_3 ^ 0x80008000u))));
       const qk_f32 m1_3 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_3 ^ 0x80008000u) >> 16u))));
       acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_12, qk_add(x2_s0.x, x2_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_3 * x2_d0), acc0_0);
@@ -2251,10 +2174,11 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       const qk_u32 a_15 = ((nibbles_4.x >> 4u) & 0xf0f0f0fu);
       const qk_u32 a_16 = ((nibbles_4.y >> 4u) & 0xf0f0f0fu);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 1056u) + (g * 4u)));
-      const qk_u16 byte_pair_7 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 256u) + (g * 2u)));
-      const qk_u32 bytes_7 = (qk_u32)(byte_pair_7);
-      const qk_i32 part_14 = (qk_i32)((bytes_7 & 255u));
-      const qk_i32 part_15 = (qk_i32)(((bytes_7 >> 8u) & 255u));
+      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 1056u) + 64u) + (g * 4u)) + 256u));
+      const qk_i32 part_14 = (qk_i32)((bytes_4 & 255u));
+      const qk_i32 part_15 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17473u));
+      const qk_i32 part_16 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17474u));
+      const qk_i32 part_17 = (qk_i32)(qk_byte_perm(bytes_4, 0u, 17475u));
       const qk_i32x4 c_4 = qk_mma_u8s8_k32(qk_u32x4{a_13, a_14, a_15, a_16}, qk_u32x2{x3_q.x, x3_q.y}, qk_i32x4{0, 0, 0, 0});
       const qk_f32 d0_4 = qk_f16_to_f32((qk_u16)((qk_u16)(d_bits_4)));
       const qk_f32 d1_4 = qk_f16_to_f32((qk_u16)((qk_u16)((d_bits_4 >> 16u))));
@@ -2263,10 +2187,6 @@ QK_DEVICE void matmul_q4_k_qa8_rows_rp16_m16n8k32_f73503e5_tile(const qk_args& a
       acc0_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.z, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d0), acc0_2);
       acc0_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(c_4.w, part_15), 1262485504))) - 0x1.8p+23f), (d1_4 * x3_d1), acc0_3);
       const qk_u32 m_bits_4 = qk_load_shared<qk_u32>(ring + (((base + 1056u) + (g * 4u)) + 32u));
-      const qk_u16 byte_pair_8 = qk_load_shared<qk_u16>(ring + ((((base + 1056u) + 64u) + 272u) + (g * 2u)));
-      const qk_u32 bytes_8 = (qk_u32)(byte_pair_8);
-      const qk_i32 part_16 = (qk_i32)((bytes_8 & 255u));
-      const qk_i32 part_17 = (qk_i32)(((bytes_8 >> 8u) & 255u));
       const qk_f32 m0_4 = qk_f16_to_f32((qk_u16)((qk_u16)((m_bits_4 ^ 0x80008000u))));
       const qk_f32 m1_4 = qk_f16_to_f32((qk_u16)((qk_u16)(((m_bits_4 ^ 0x80008000u) >> 16u))));
       acc0_0 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_mul(part_16, qk_add(x3_s0.x, x3_s0.y)), 1262485504))) - 0x1.8p+23f), (m0_4 * x3_d0), acc0_0);

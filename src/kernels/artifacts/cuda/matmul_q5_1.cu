@@ -4,7 +4,7 @@
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.f2b72da8
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 a08487174e838700fadb405e483f2212b3c3a13a1a650ce1f9fdfafa778da871
+// ir sha256 9bc7011152badcb0139b2ffd38ace1d19ae2c33056f0ec8ef1f5e27ade3e0d73
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -40,7 +40,8 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 768u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -62,7 +63,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
@@ -76,7 +77,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8_tile(const qk_args& a
     const qk_i32x2 x0_s1 = next_x0_s1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
@@ -155,7 +156,7 @@ QK_KERNEL(256, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_f2b72da8(QK_ARGS args) {
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.77829108
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 5e157a0c8ea11c45f0448905f67c0f1863a39e1daa431163a29031dd8738dcc7
+// ir sha256 618a012d05475a922821100154578c73934980002953846b200ab56c02c76b4b
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -212,7 +213,8 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 9216u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)(((lane & 3u) * 32u)));
   const qk_u32 lane_at = (lane * 16u);
@@ -328,7 +330,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 3072u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_i32x4 x0_s0 = qk_load_const<qk_i32x4>(isum + (isum_base + ((qk_u64)(stage) * 512ull)));
     const qk_i32x4 x0_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 16ull));
@@ -376,7 +378,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s0.z, x0_s0.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x0_s1.z, x0_s1.w), 1262485504))) - 0x1.8p+23f), (m1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_i32x4 x1_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 128ull));
     const qk_i32x4 x1_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 144ull));
@@ -424,7 +426,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     acc3_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s0.z, x1_s0.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x1_s1.z, x1_s1.w), 1262485504))) - 0x1.8p+23f), (m1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_i32x4 x2_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 256ull));
     const qk_i32x4 x2_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 272ull));
@@ -472,7 +474,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108_tile(const qk_args& a
     acc5_1 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s0.z, x2_s0.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(qk_add(qk_add(x2_s1.z, x2_s1.w), 1262485504))) - 0x1.8p+23f), (m1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_i32x4 x3_s0 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 384ull));
     const qk_i32x4 x3_s1 = qk_load_const<qk_i32x4>(isum + ((isum_base + ((qk_u64)(stage) * 512ull)) + 400ull));
@@ -547,7 +549,7 @@ QK_KERNEL(128, 4) matmul_q5_1_qa8_rows_rp16_m16n8k32_77829108(QK_ARGS args) {
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.741791a6
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 9b81c052b04949cdca5b6abeb4e9797d7620869660f5c1068f58a302cc144c79
+// ir sha256 345654e49767900ffeb598b31ed4b79de3f08794911065395c6a3b1b6060c2a2
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -599,7 +601,8 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 4608u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -673,28 +676,28 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
   next_x0_s1 = x_exists ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   next_x1_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};
   next_x1_s1 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_2) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   next_x2_s0 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_3) * 512ull))) : qk_i32x2{};
   next_x2_s1 = x_exists_3 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_3) * 512ull)) + 16ull)) : qk_i32x2{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
   next_x3_s0 = x_exists_4 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_4) * 512ull))) : qk_i32x2{};
@@ -723,28 +726,28 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6_tile(const qk_args& a
     const qk_i32x2 x3_s1 = next_x3_s1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_5) * 512ull))) : qk_i32x2{};
     next_x0_s1 = x_exists_5 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_5) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     next_x1_s0 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_6) * 512ull))) : qk_i32x2{};
     next_x1_s1 = x_exists_6 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_6) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     next_x2_s0 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_7) * 512ull))) : qk_i32x2{};
     next_x2_s1 = x_exists_7 ? qk_load_const<qk_i32x2>(isum + ((isum_base + ((qk_u64)(x_group_7) * 512ull)) + 16ull)) : qk_i32x2{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     next_x3_s0 = x_exists_8 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_8) * 512ull))) : qk_i32x2{};
@@ -923,7 +926,7 @@ QK_KERNEL(256, 2) matmul_q5_1_qa8_rows_rp16_m16n8k32_741791a6(QK_ARGS args) {
 // matmul.q5_1.qa8.rows.rp16.m16n8k32.564360cd
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q5_1:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 4320cb81bbbb283b0553df577fe70409fb9f1ec23d8de26d8ecc7857efdde284
+// ir sha256 660665d037cc873bce14c508d2cacaacd86c8528985b1cd1a41280f683a09b5d
 QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -959,7 +962,8 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 768u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u64 isum_base = ((tile_pairs * 128ull) + (qk_u64)((((lane & 3u) * 32u) + ((part & 1u) * 8u))));
   const qk_u32 lane_at = (lane * 16u);
@@ -983,7 +987,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (((x_group * 8u) + part) < blocks);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   next_x0_s0 = x_exists ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group) * 512ull))) : qk_i32x2{};
@@ -997,7 +1001,7 @@ QK_DEVICE void matmul_q5_1_qa8_rows_rp16_m16n8k32_564360cd_tile(const qk_args& a
     const qk_i32x2 x0_s1 = next_x0_s1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     next_x0_s0 = x_exists_2 ? qk_load_const<qk_i32x2>(isum + (isum_base + ((qk_u64)(x_group_2) * 512ull))) : qk_i32x2{};

@@ -4,7 +4,7 @@
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.88e18cb8
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 97e4ef6aa4eea88f45d67a5154065ffe7e75d00ff5120a582998b5a00d951ec0
+// ir sha256 c3d92e78aa0c53e96a652368f45e7d897647d446a1bd5e6adb691743f468ef11
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -37,7 +37,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 896u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -61,7 +62,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -71,7 +72,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& a
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -97,7 +98,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8_tile(const qk_args& a
     const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 384u));
     const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
     const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -149,7 +150,7 @@ QK_KERNEL(256, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_88e18cb8(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.cbc3d7f6
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 087b51d33d3f1e97b1e6e5617cb8d488d68564d361f021033d051a683a798a05
+// ir sha256 763267be361bc5e51d4f489da2571d480942a9a8b2d50247553c858a6efde9c1
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -205,7 +206,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 10080u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -345,7 +347,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 3360u));
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
       const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
@@ -354,7 +356,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 384u));
       const qk_i32 part = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -374,7 +376,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (g * 4u)) + 384u));
       const qk_i32 part_5 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -387,7 +389,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 2u)), (d0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 2u)), (d1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 2u)), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
       const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
       const qk_u32 high_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (lane * 4u)) + 256u));
@@ -396,7 +398,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_11 = (((((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((high_3 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_12 = (((((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((high_3 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 384u));
       const qk_i32 part_9 = (qk_i32)((qk_i8)(bytes_3));
       const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
       const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
@@ -416,7 +418,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_15 = (((((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((high_4 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_16 = (((((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((high_4 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + (g * 4u)) + 384u));
       const qk_i32 part_13 = (qk_i32)((qk_i8)(bytes_4));
       const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
       const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
@@ -429,7 +431,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 2u)), (d0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 2u)), (d1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 2u)), (d1_4 * x1_d.w), acc3_3);
-      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
       const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1696u) + (lane * 8u)));
       const qk_u32 high_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + (lane * 4u)) + 256u));
@@ -438,7 +440,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_19 = (((((nibbles_5.x >> 4u) & 0xf0f0f0fu) | (((high_5 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_20 = (((((nibbles_5.y >> 4u) & 0xf0f0f0fu) | (((high_5 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + (g * 4u)) + 384u));
       const qk_i32 part_17 = (qk_i32)((qk_i8)(bytes_5));
       const qk_i32 part_18 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
       const qk_i32 part_19 = (qk_i32)((qk_i8)((bytes_5 >> 16u)));
@@ -458,7 +460,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_23 = (((((nibbles_6.x >> 4u) & 0xf0f0f0fu) | (((high_6 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_24 = (((((nibbles_6.y >> 4u) & 0xf0f0f0fu) | (((high_6 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 2112u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 2112u) + (g * 4u)) + 384u));
       const qk_i32 part_21 = (qk_i32)((qk_i8)(bytes_6));
       const qk_i32 part_22 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
       const qk_i32 part_23 = (qk_i32)((qk_i8)((bytes_6 >> 16u)));
@@ -471,7 +473,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 2u)), (d0_6 * x2_d.w), acc5_1);
       acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 2u)), (d1_6 * x2_d.y), acc5_2);
       acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 2u)), (d1_6 * x2_d.w), acc5_3);
-      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
       const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2528u) + (lane * 8u)));
       const qk_u32 high_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + (lane * 4u)) + 256u));
@@ -480,7 +482,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_27 = (((((nibbles_7.x >> 4u) & 0xf0f0f0fu) | (((high_7 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_28 = (((((nibbles_7.y >> 4u) & 0xf0f0f0fu) | (((high_7 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + (g * 4u)) + 384u));
       const qk_i32 part_25 = (qk_i32)((qk_i8)(bytes_7));
       const qk_i32 part_26 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
       const qk_i32 part_27 = (qk_i32)((qk_i8)((bytes_7 >> 16u)));
@@ -500,7 +502,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6_tile(const qk_args& a
       const qk_u32 a_31 = (((((nibbles_8.x >> 4u) & 0xf0f0f0fu) | (((high_8 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_32 = (((((nibbles_8.y >> 4u) & 0xf0f0f0fu) | (((high_8 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 2944u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 2944u) + (g * 4u)) + 384u));
       const qk_i32 part_29 = (qk_i32)((qk_i8)(bytes_8));
       const qk_i32 part_30 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
       const qk_i32 part_31 = (qk_i32)((qk_i8)((bytes_8 >> 16u)));
@@ -541,7 +543,7 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_cbc3d7f6(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.7d4bb8af
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 8dad58575e2c1072c6d5a1a9d200059af02e24ed29a321643d65150962d6880a
+// ir sha256 f215ff1780d113e63bed2122d0664887acc947f48837d0337f30a2af9f760b32
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -597,7 +599,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 10080u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -730,7 +733,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 3360u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
     const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
@@ -739,7 +742,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 384u));
     const qk_i32 part = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_2 = (qk_i32)((qk_i8)((bytes >> 8u)));
     const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -759,7 +762,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (g * 4u)) + 384u));
     const qk_i32 part_5 = (qk_i32)((qk_i8)(bytes_2));
     const qk_i32 part_6 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
     const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -772,7 +775,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_5, c_3.y), qk_mul(part_7, c_4.y)) >> 2u)), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.z), qk_mul(part_8, c_4.z)) >> 2u)), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.w), qk_mul(part_8, c_4.w)) >> 2u)), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
     const qk_u32 high_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (lane * 4u)) + 256u));
@@ -781,7 +784,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_11 = (((((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((high_3 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_12 = (((((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((high_3 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 384u));
     const qk_i32 part_9 = (qk_i32)((qk_i8)(bytes_3));
     const qk_i32 part_10 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
     const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
@@ -801,7 +804,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_15 = (((((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((high_4 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_16 = (((((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((high_4 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + (g * 4u)) + 384u));
     const qk_i32 part_13 = (qk_i32)((qk_i8)(bytes_4));
     const qk_i32 part_14 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
     const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
@@ -814,7 +817,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     acc3_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_13, c_7.y), qk_mul(part_15, c_8.y)) >> 2u)), (d0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.z), qk_mul(part_16, c_8.z)) >> 2u)), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_14, c_7.w), qk_mul(part_16, c_8.w)) >> 2u)), (d1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_u32x2 nibbles_5 = qk_load_shared<qk_u32x2>(ring + ((base + 1696u) + (lane * 8u)));
     const qk_u32 high_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + (lane * 4u)) + 256u));
@@ -823,7 +826,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_19 = (((((nibbles_5.x >> 4u) & 0xf0f0f0fu) | (((high_5 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_20 = (((((nibbles_5.y >> 4u) & 0xf0f0f0fu) | (((high_5 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_5 = qk_load_shared<qk_u32>(ring + (((base + 1696u) + (g * 4u)) + 384u));
     const qk_i32 part_17 = (qk_i32)((qk_i8)(bytes_5));
     const qk_i32 part_18 = (qk_i32)((qk_i8)((bytes_5 >> 8u)));
     const qk_i32 part_19 = (qk_i32)((qk_i8)((bytes_5 >> 16u)));
@@ -843,7 +846,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_23 = (((((nibbles_6.x >> 4u) & 0xf0f0f0fu) | (((high_6 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_24 = (((((nibbles_6.y >> 4u) & 0xf0f0f0fu) | (((high_6 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_6 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 2112u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_6 = qk_load_shared<qk_u32>(ring + (((base + 2112u) + (g * 4u)) + 384u));
     const qk_i32 part_21 = (qk_i32)((qk_i8)(bytes_6));
     const qk_i32 part_22 = (qk_i32)((qk_i8)((bytes_6 >> 8u)));
     const qk_i32 part_23 = (qk_i32)((qk_i8)((bytes_6 >> 16u)));
@@ -856,7 +859,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     acc5_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_21, c_11.y), qk_mul(part_23, c_12.y)) >> 2u)), (d0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.z), qk_mul(part_24, c_12.z)) >> 2u)), (d1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_22, c_11.w), qk_mul(part_24, c_12.w)) >> 2u)), (d1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_u32x2 nibbles_7 = qk_load_shared<qk_u32x2>(ring + ((base + 2528u) + (lane * 8u)));
     const qk_u32 high_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + (lane * 4u)) + 256u));
@@ -865,7 +868,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_27 = (((((nibbles_7.x >> 4u) & 0xf0f0f0fu) | (((high_7 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_28 = (((((nibbles_7.y >> 4u) & 0xf0f0f0fu) | (((high_7 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_7 = qk_load_shared<qk_u32>(ring + (((base + 2528u) + (g * 4u)) + 384u));
     const qk_i32 part_25 = (qk_i32)((qk_i8)(bytes_7));
     const qk_i32 part_26 = (qk_i32)((qk_i8)((bytes_7 >> 8u)));
     const qk_i32 part_27 = (qk_i32)((qk_i8)((bytes_7 >> 16u)));
@@ -885,7 +888,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af_tile(const qk_args& a
     const qk_u32 a_31 = (((((nibbles_8.x >> 4u) & 0xf0f0f0fu) | (((high_8 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_32 = (((((nibbles_8.y >> 4u) & 0xf0f0f0fu) | (((high_8 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_8 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 2944u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_8 = qk_load_shared<qk_u32>(ring + (((base + 2944u) + (g * 4u)) + 384u));
     const qk_i32 part_29 = (qk_i32)((qk_i8)(bytes_8));
     const qk_i32 part_30 = (qk_i32)((qk_i8)((bytes_8 >> 8u)));
     const qk_i32 part_31 = (qk_i32)((qk_i8)((bytes_8 >> 16u)));
@@ -925,7 +928,7 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_7d4bb8af(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.fe1debcf
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 0709408297caca85834713dc6e7737a0c7fd0dd4f9bbd1be532e34f60ef2625f
+// ir sha256 cf78e78472e3b3b51c25c76cf49d7254b9ac3f3c8e01ac53e443c1953735659c
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -967,7 +970,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 6784u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1077,7 +1081,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 1696u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x2 nibbles = qk_load_shared<qk_u32x2>(ring + ((base + 32u) + (lane * 8u)));
     const qk_u32 high = qk_load_shared<qk_u32>(ring + (((base + 32u) + (lane * 4u)) + 256u));
@@ -1086,7 +1090,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
     const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 384u));
     const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
     const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -1106,7 +1110,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
     const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (g * 4u)) + 384u));
     const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
     const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
     const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -1119,7 +1123,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
     acc1_1 = qk_fma((qk_f32)((qk_add(qk_mul(part_6, c_3.y), qk_mul(part_8, c_4.y)) >> 2u)), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.z), qk_mul(part_9, c_4.z)) >> 2u)), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_f32)((qk_add(qk_mul(part_7, c_3.w), qk_mul(part_9, c_4.w)) >> 2u)), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x2 nibbles_3 = qk_load_shared<qk_u32x2>(ring + ((base + 864u) + (lane * 8u)));
     const qk_u32 high_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (lane * 4u)) + 256u));
@@ -1128,7 +1132,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
     const qk_u32 a_11 = (((((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((high_3 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_12 = (((((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((high_3 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + (((base + 864u) + (g * 4u)) + 384u));
     const qk_i32 part_10 = (qk_i32)((qk_i8)(bytes_3));
     const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
     const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
@@ -1148,7 +1152,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf_tile(const qk_args& a
     const qk_u32 a_15 = (((((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((high_4 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_16 = (((((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((high_4 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + (((base + 1280u) + (g * 4u)) + 384u));
     const qk_i32 part_14 = (qk_i32)((qk_i8)(bytes_4));
     const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
     const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));
@@ -1203,7 +1207,7 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_fe1debcf(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.5cdf602a
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 4fe5fc764f8c14e34b444c1b5ea8909b5e640f63daff64a5ae3c7730608d831b
+// ir sha256 2ed261d08fc3982d50375af9c8ad500ccd9d1a684024f11554ac4c53d8f8544d
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1239,7 +1243,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 3456u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1298,7 +1303,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
   acc1_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
   next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
   for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
@@ -1306,7 +1311,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
     const qk_f32x4 x0_d = next_x0_d;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
     next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
     qk_async_wait<2>();
     qk_warp_sync();
@@ -1334,7 +1339,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
     const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+    const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 384u));
     const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
     const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
     const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -1354,7 +1359,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a_tile(const qk_args& a
     const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
     const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + 384u) + (g * 4u)));
+    const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + (((base + 448u) + (g * 4u)) + 384u));
     const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
     const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
     const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -1407,7 +1412,7 @@ QK_KERNEL(128, 4) matmul_q6_k_qa8_rows_rp16_m16n8k32_5cdf602a(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.01e3ea3b
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
-// ir sha256 5bf2be356bfb1084a7784eed125f573db9d8319182b3565805ddd527fcce392f
+// ir sha256 f8cd412d0bbafa461018d59a0b5474422cfd116a6104750ea502db4a896585c4
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1444,7 +1449,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 3584u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1523,12 +1529,12 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1541,12 +1547,12 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(const qk_args& a
     const qk_f32 x1_d1 = next_x1_d1;
     const qk_u32 x_group_3 = ((stage + 1u) * 2u);
     const bool x_exists_3 = (x_group_3 < groups);
-    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
     const bool x_exists_4 = (x_group_4 < groups);
-    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<2>();
@@ -1585,7 +1591,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(const qk_args& a
       const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 384u));
       const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -1608,7 +1614,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b_tile(const qk_args& a
       const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (g * 4u)));
-      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + (g * 4u)) + 384u));
       const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -1661,7 +1667,7 @@ QK_KERNEL(256, 2) matmul_q6_k_qa8_rows_rp16_m16n8k32_01e3ea3b(QK_ARGS args) {
 // matmul.q6_k.qa8.rows.rp16.m16n8k32.67a04cb3
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q6_k:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 b68923cb16b20c0c30756c2f0a70163f4dd32c9644fb5bab93e8d82a52918373
+// ir sha256 2852e96608bc40cd685085edc555d7588001d0c5912b77555532b06e699f7d91
 QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1704,7 +1710,8 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 5376u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1801,22 +1808,22 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1835,22 +1842,22 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& a
     const qk_f32 x3_d1 = next_x3_d1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<1>();
@@ -1909,7 +1916,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& a
       const qk_u32 a_3 = (((((nibbles.x >> 4u) & 0xf0f0f0fu) | (((high >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_4 = (((((nibbles.y >> 4u) & 0xf0f0f0fu) | (((high >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + (base + (g * 4u)));
-      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + 384u) + (g * 4u)));
+      const qk_u32 bytes = qk_load_shared<qk_u32>(ring + (((base + 32u) + (g * 4u)) + 384u));
       const qk_i32 part_2 = (qk_i32)((qk_i8)(bytes));
       const qk_i32 part_3 = (qk_i32)((qk_i8)((bytes >> 8u)));
       const qk_i32 part_4 = (qk_i32)((qk_i8)((bytes >> 16u)));
@@ -1932,7 +1939,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& a
       const qk_u32 a_7 = (((((nibbles_2.x >> 4u) & 0xf0f0f0fu) | (((high_2 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_8 = (((((nibbles_2.y >> 4u) & 0xf0f0f0fu) | (((high_2 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_2 = qk_load_shared<qk_u32>(ring + ((base + 448u) + (g * 4u)));
-      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_2 = qk_load_shared<qk_u32>(ring + ((((base + 448u) + 32u) + (g * 4u)) + 384u));
       const qk_i32 part_6 = (qk_i32)((qk_i8)(bytes_2));
       const qk_i32 part_7 = (qk_i32)((qk_i8)((bytes_2 >> 8u)));
       const qk_i32 part_8 = (qk_i32)((qk_i8)((bytes_2 >> 16u)));
@@ -1955,7 +1962,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& a
       const qk_u32 a_11 = (((((nibbles_3.x >> 4u) & 0xf0f0f0fu) | (((high_3 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_12 = (((((nibbles_3.y >> 4u) & 0xf0f0f0fu) | (((high_3 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + ((base + 896u) + (g * 4u)));
-      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 896u) + 32u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_3 = qk_load_shared<qk_u32>(ring + ((((base + 896u) + 32u) + (g * 4u)) + 384u));
       const qk_i32 part_10 = (qk_i32)((qk_i8)(bytes_3));
       const qk_i32 part_11 = (qk_i32)((qk_i8)((bytes_3 >> 8u)));
       const qk_i32 part_12 = (qk_i32)((qk_i8)((bytes_3 >> 16u)));
@@ -1978,7 +1985,7 @@ QK_DEVICE void matmul_q6_k_qa8_rows_rp16_m16n8k32_67a04cb3_tile(const qk_args& a
       const qk_u32 a_15 = (((((nibbles_4.x >> 4u) & 0xf0f0f0fu) | (((high_4 >> 2u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 a_16 = (((((nibbles_4.y >> 4u) & 0xf0f0f0fu) | (((high_4 >> 6u) & 0x3030303u) << 4u)) << 2u) ^ 0x80808080u);
       const qk_u32 d_bits_4 = qk_load_shared<qk_u32>(ring + ((base + 1344u) + (g * 4u)));
-      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 1344u) + 32u) + 384u) + (g * 4u)));
+      const qk_u32 bytes_4 = qk_load_shared<qk_u32>(ring + ((((base + 1344u) + 32u) + (g * 4u)) + 384u));
       const qk_i32 part_14 = (qk_i32)((qk_i8)(bytes_4));
       const qk_i32 part_15 = (qk_i32)((qk_i8)((bytes_4 >> 8u)));
       const qk_i32 part_16 = (qk_i32)((qk_i8)((bytes_4 >> 16u)));

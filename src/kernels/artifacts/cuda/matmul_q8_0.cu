@@ -4,7 +4,7 @@
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.2890aced
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 6893c5d26361c01a80e5b85ce9bde88b6a968d05a32b67261f53ce3ff11262bd
+// ir sha256 f5f40dc780d5724f9dd5902e0b2e55b0581a35e707e943733d99f8746a1d8b48
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2890aced_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -37,7 +37,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2890aced_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 1088u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -61,7 +62,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2890aced_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -71,7 +72,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2890aced_tile(const qk_args& a
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -138,7 +139,7 @@ QK_KERNEL(256, 4) matmul_q8_0_qa8_rows_rp16_m16n8k32_2890aced(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.10f1e57c
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=2;split=1;stages=3;unroll=1;warps=4
-// ir sha256 885106e39c73520cee95b801b35ce04053c74a996e46d7a1f770933923bcc88f
+// ir sha256 1aa9a41b54dd5fa194becfcdb8d85bda09318400ebe72d34646aa76d3657a18b
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_10f1e57c_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -194,7 +195,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_10f1e57c_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 13056u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -343,7 +345,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_10f1e57c_tile(const qk_args& a
       }
       qk_async_commit();
       const qk_u32 base = (ring_base + (slot * 4352u));
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x4 codes = qk_load_shared<qk_u32x4>(ring + (base + (lane * 16u)));
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 512u));
@@ -363,7 +365,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_10f1e57c_tile(const qk_args& a
       acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
       const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x4 codes_3 = qk_load_shared<qk_u32x4>(ring + ((base + 1088u) + (lane * 16u)));
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 1088u) + (g * 4u)) + 512u));
@@ -383,7 +385,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_10f1e57c_tile(const qk_args& a
       acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
       const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32x4 codes_5 = qk_load_shared<qk_u32x4>(ring + ((base + 2176u) + (lane * 16u)));
       const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 2176u) + (g * 4u)) + 512u));
@@ -403,7 +405,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_10f1e57c_tile(const qk_args& a
       acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
       acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
       acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
       const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32x4 codes_7 = qk_load_shared<qk_u32x4>(ring + ((base + 3264u) + (lane * 16u)));
       const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 3264u) + (g * 4u)) + 512u));
@@ -451,7 +453,7 @@ QK_KERNEL(128, 4) matmul_q8_0_qa8_rows_rp16_m16n8k32_10f1e57c(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.373b89ef
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 f363979e0d32941b114f37e2f0ac8e1d1d63d2500bde1c82b34dbb33a2d6bb19
+// ir sha256 a35a65c2490857f9b59c970bf40aa7db7c0ec658072e9d3570b1c64cdc856678
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_373b89ef_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -507,7 +509,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_373b89ef_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 13056u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -649,7 +652,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_373b89ef_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 4352u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x4 codes = qk_load_shared<qk_u32x4>(ring + (base + (lane * 16u)));
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 512u));
@@ -669,7 +672,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_373b89ef_tile(const qk_args& a
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x4 codes_3 = qk_load_shared<qk_u32x4>(ring + ((base + 1088u) + (lane * 16u)));
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 1088u) + (g * 4u)) + 512u));
@@ -689,7 +692,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_373b89ef_tile(const qk_args& a
     acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
     acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
     acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-    const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+    const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
     const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
     const qk_u32x4 codes_5 = qk_load_shared<qk_u32x4>(ring + ((base + 2176u) + (lane * 16u)));
     const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 2176u) + (g * 4u)) + 512u));
@@ -709,7 +712,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_373b89ef_tile(const qk_args& a
     acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
     acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
     acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-    const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+    const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
     const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
     const qk_u32x4 codes_7 = qk_load_shared<qk_u32x4>(ring + ((base + 3264u) + (lane * 16u)));
     const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 3264u) + (g * 4u)) + 512u));
@@ -756,7 +759,7 @@ QK_KERNEL(128, 4) matmul_q8_0_qa8_rows_rp16_m16n8k32_373b89ef(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.6aa3aa48
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=2;stages=4;unroll=1;warps=4
-// ir sha256 1fe5e50e6a11dfcc3a3f205411fe61c8152eedcc6eb635a3ea9ed0215caec647
+// ir sha256 39b33ead0cac72fc44b71e75695a497f413b155b16d077675c0d3805644d8808
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_6aa3aa48_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -798,7 +801,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_6aa3aa48_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 8704u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part * 2u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -908,7 +912,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_6aa3aa48_tile(const qk_args& a
     }
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 2176u));
-    const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+    const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
     const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
     const qk_u32x4 codes = qk_load_shared<qk_u32x4>(ring + (base + (lane * 16u)));
     const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 512u));
@@ -928,7 +932,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_6aa3aa48_tile(const qk_args& a
     acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
     acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
     acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-    const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+    const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
     const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
     const qk_u32x4 codes_3 = qk_load_shared<qk_u32x4>(ring + ((base + 1088u) + (lane * 16u)));
     const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 1088u) + (g * 4u)) + 512u));
@@ -990,7 +994,7 @@ QK_KERNEL(128, 4) matmul_q8_0_qa8_rows_rp16_m16n8k32_6aa3aa48(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.e87f4699
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 673be60d5bf686074fc690181e77951902eceeec47967f06f30639d165747f3a
+// ir sha256 f0d783b850dbcc13a9efdaa174f7248c49c004edfd5e11234d92c3533d068f1d
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e87f4699_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1026,7 +1030,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e87f4699_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 4352u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1085,7 +1090,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e87f4699_tile(const qk_args& a
   acc1_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
   next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
   for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
@@ -1093,7 +1098,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e87f4699_tile(const qk_args& a
     const qk_f32x4 x0_d = next_x0_d;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (x_group_2 < groups);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
     next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
     qk_async_wait<2>();
     qk_warp_sync();
@@ -1172,7 +1177,7 @@ QK_KERNEL(128, 4) matmul_q8_0_qa8_rows_rp16_m16n8k32_e87f4699(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.b88eed7c
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=4;unroll=2;warps=8
-// ir sha256 628af2f27911e7e6962de6c1010c2025367213a163fc1fd5bebec4df526d186b
+// ir sha256 92d5f8c0b825b4c403f51d1b4015f29c2f08ef08a78e568ae659e8a5e7cc91ea
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_b88eed7c_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1209,7 +1214,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_b88eed7c_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 4352u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1288,12 +1294,12 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_b88eed7c_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1306,12 +1312,12 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_b88eed7c_tile(const qk_args& a
     const qk_f32 x1_d1 = next_x1_d1;
     const qk_u32 x_group_3 = ((stage + 1u) * 2u);
     const bool x_exists_3 = (x_group_3 < groups);
-    next_x0_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_4 = (((stage + 1u) * 2u) + 1u);
     const bool x_exists_4 = (x_group_4 < groups);
-    next_x1_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<2>();
@@ -1404,7 +1410,7 @@ QK_KERNEL(256, 2) matmul_q8_0_qa8_rows_rp16_m16n8k32_b88eed7c(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.2f293a98
 // dims=K:256..65536*256,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=2;mma=m16n8k32;rows_per_warp=1;split=8;stages=3;unroll=4;warps=8
-// ir sha256 a8c15e49777a2f90d0b8ce130dc337153cfd00937bd5abfce363a6479525dc9f
+// ir sha256 fb56ee72a2df8115e4be14cd73650c6919f85c3586fd5c04c5bd814d2448cbf3
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2f293a98_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1447,7 +1453,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2f293a98_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 6528u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1544,22 +1551,22 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2f293a98_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (x_group < groups);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_2 = 1u;
   const bool x_exists_2 = (x_group_2 < groups);
-  next_x1_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+  next_x1_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
   next_x1_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
   next_x1_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_3 = 2u;
   const bool x_exists_3 = (x_group_3 < groups);
-  next_x2_q = (has_row & x_exists_3) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
+  next_x2_q = x_exists_3 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_3) * 2048ull))) : qk_u32x2{};
   next_x2_d0 = x_exists_3 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_3) * 256ull))) : qk_f32{};
   next_x2_d1 = x_exists_3 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_3) * 256ull)) + 8ull)) : qk_f32{};
   const qk_u32 x_group_4 = 3u;
   const bool x_exists_4 = (x_group_4 < groups);
-  next_x3_q = (has_row & x_exists_4) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
+  next_x3_q = x_exists_4 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_4) * 2048ull))) : qk_u32x2{};
   next_x3_d0 = x_exists_4 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_4) * 256ull))) : qk_f32{};
   next_x3_d1 = x_exists_4 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_4) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1578,22 +1585,22 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_2f293a98_tile(const qk_args& a
     const qk_f32 x3_d1 = next_x3_d1;
     const qk_u32 x_group_5 = ((stage + 1u) * 4u);
     const bool x_exists_5 = (x_group_5 < groups);
-    next_x0_q = (has_row & x_exists_5) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_5 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_5) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_5 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_5) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_5 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_5) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_6 = (((stage + 1u) * 4u) + 1u);
     const bool x_exists_6 = (x_group_6 < groups);
-    next_x1_q = (has_row & x_exists_6) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
+    next_x1_q = x_exists_6 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_6) * 2048ull))) : qk_u32x2{};
     next_x1_d0 = x_exists_6 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_6) * 256ull))) : qk_f32{};
     next_x1_d1 = x_exists_6 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_6) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_7 = (((stage + 1u) * 4u) + 2u);
     const bool x_exists_7 = (x_group_7 < groups);
-    next_x2_q = (has_row & x_exists_7) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
+    next_x2_q = x_exists_7 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_7) * 2048ull))) : qk_u32x2{};
     next_x2_d0 = x_exists_7 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_7) * 256ull))) : qk_f32{};
     next_x2_d1 = x_exists_7 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_7) * 256ull)) + 8ull)) : qk_f32{};
     const qk_u32 x_group_8 = (((stage + 1u) * 4u) + 3u);
     const bool x_exists_8 = (x_group_8 < groups);
-    next_x3_q = (has_row & x_exists_8) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
+    next_x3_q = x_exists_8 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_8) * 2048ull))) : qk_u32x2{};
     next_x3_d0 = x_exists_8 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_8) * 256ull))) : qk_f32{};
     next_x3_d1 = x_exists_8 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_8) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<1>();
@@ -1730,7 +1737,7 @@ QK_KERNEL(256, 2) matmul_q8_0_qa8_rows_rp16_m16n8k32_2f293a98(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.e79507e4
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=8;stages=2;unroll=1;warps=8
-// ir sha256 cd3b59fa686bc228a2cee92592a53b4823a73463ec27743e15b4d05d1620f87e
+// ir sha256 448be3d772cfc363e2dbc30c945ae67fd3221879d0d05f9207a6d5a008ab0ed9
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e79507e4_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1763,7 +1770,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e79507e4_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 1088u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)((part >> 1u)));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((lane * 16u) + ((part & 1u) * 8u))));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)(((row_lane * 16u) + ((part & 1u) * 8u))));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)((((lane & 3u) * 16u) + ((part & 1u) * 4u))));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -1789,7 +1797,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e79507e4_tile(const qk_args& a
   acc0_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (((x_group * 8u) + part) < blocks);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x2{};
   next_x0_d0 = x_exists ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32{};
   next_x0_d1 = x_exists ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group) * 256ull)) + 8ull)) : qk_f32{};
 #pragma unroll 1
@@ -1799,7 +1807,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_e79507e4_tile(const qk_args& a
     const qk_f32 x0_d1 = next_x0_d1;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (((x_group_2 * 8u) + part) < blocks);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x2>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x2{};
     next_x0_d0 = x_exists_2 ? qk_load_const<qk_f32>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32{};
     next_x0_d1 = x_exists_2 ? qk_load_const<qk_f32>(d + ((d_base + ((qk_u64)(x_group_2) * 256ull)) + 8ull)) : qk_f32{};
     qk_async_wait<0>();
@@ -1882,7 +1890,7 @@ QK_KERNEL(256, 4) matmul_q8_0_qa8_rows_rp16_m16n8k32_e79507e4(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.99e9cde3
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=1;stages=3;unroll=1;warps=4
-// ir sha256 2508fed97b910ca3551b54573cb6c4411b7d0efa9a9b7f6e048b9ca8db0734c3
+// ir sha256 a3758882ca099c522cce51fbd04dab08458fb792c9d37d739b2f0bdbbe7d5ce5
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -1938,7 +1946,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 13056u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(0u));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -2087,7 +2096,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
     qk_async_commit();
     const qk_u32 base = (ring_base + (slot * 4352u));
     if ((((stage * 8u) + 8u) <= blocks)) {
-      const qk_u32x4 x0_q = has_row ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q = qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull)));
       const qk_f32x4 x0_d = qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull)));
       const qk_u32x4 codes = qk_load_shared<qk_u32x4>(ring + (base + (lane * 16u)));
       const qk_u32 d_bits = qk_load_shared<qk_u32>(ring + ((base + (g * 4u)) + 512u));
@@ -2107,7 +2116,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
       acc1_1 = qk_fma((qk_as_f32((qk_u32)(c_2.y)) - 0x1.8p+23f), (d0_2 * x0_d.w), acc1_1);
       acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_2.z)) - 0x1.8p+23f), (d1_2 * x0_d.y), acc1_2);
       acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_2.w)) - 0x1.8p+23f), (d1_2 * x0_d.w), acc1_3);
-      const qk_u32x4 x1_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull));
       const qk_f32x4 x1_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull));
       const qk_u32x4 codes_3 = qk_load_shared<qk_u32x4>(ring + ((base + 1088u) + (lane * 16u)));
       const qk_u32 d_bits_3 = qk_load_shared<qk_u32>(ring + (((base + 1088u) + (g * 4u)) + 512u));
@@ -2127,7 +2136,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
       acc3_1 = qk_fma((qk_as_f32((qk_u32)(c_4.y)) - 0x1.8p+23f), (d0_4 * x1_d.w), acc3_1);
       acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_4.z)) - 0x1.8p+23f), (d1_4 * x1_d.y), acc3_2);
       acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_4.w)) - 0x1.8p+23f), (d1_4 * x1_d.w), acc3_3);
-      const qk_u32x4 x2_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull));
       const qk_f32x4 x2_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull));
       const qk_u32x4 codes_5 = qk_load_shared<qk_u32x4>(ring + ((base + 2176u) + (lane * 16u)));
       const qk_u32 d_bits_5 = qk_load_shared<qk_u32>(ring + (((base + 2176u) + (g * 4u)) + 512u));
@@ -2147,7 +2156,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
       acc5_1 = qk_fma((qk_as_f32((qk_u32)(c_6.y)) - 0x1.8p+23f), (d0_6 * x2_d.w), acc5_1);
       acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_6.z)) - 0x1.8p+23f), (d1_6 * x2_d.y), acc5_2);
       acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_6.w)) - 0x1.8p+23f), (d1_6 * x2_d.w), acc5_3);
-      const qk_u32x4 x3_q = has_row ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q = qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull));
       const qk_f32x4 x3_d = qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull));
       const qk_u32x4 codes_7 = qk_load_shared<qk_u32x4>(ring + ((base + 3264u) + (lane * 16u)));
       const qk_u32 d_bits_7 = qk_load_shared<qk_u32>(ring + (((base + 3264u) + (g * 4u)) + 512u));
@@ -2168,7 +2177,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
       acc7_2 = qk_fma((qk_as_f32((qk_u32)(c_8.z)) - 0x1.8p+23f), (d1_8 * x3_d.y), acc7_2);
       acc7_3 = qk_fma((qk_as_f32((qk_u32)(c_8.w)) - 0x1.8p+23f), (d1_8 * x3_d.w), acc7_3);
     } else {
-      const qk_u32x4 x0_q_2 = (has_row & ((stage * 8u) < blocks)) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
+      const qk_u32x4 x0_q_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(stage) * 2048ull))) : qk_u32x4{};
       const qk_f32x4 x0_d_2 = ((stage * 8u) < blocks) ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(stage) * 256ull))) : qk_f32x4{};
       if (((stage * 8u) < blocks)) {
         const qk_u32x4 codes_9 = qk_load_shared<qk_u32x4>(ring + (base + (lane * 16u)));
@@ -2192,7 +2201,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
         acc1_2 = qk_fma((qk_as_f32((qk_u32)(c_10.z)) - 0x1.8p+23f), (d1_10 * x0_d_2.y), acc1_2);
         acc1_3 = qk_fma((qk_as_f32((qk_u32)(c_10.w)) - 0x1.8p+23f), (d1_10 * x0_d_2.w), acc1_3);
       }
-      const qk_u32x4 x1_q_2 = (has_row & (((stage * 8u) + 2u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
+      const qk_u32x4 x1_q_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 512ull)) : qk_u32x4{};
       const qk_f32x4 x1_d_2 = (((stage * 8u) + 2u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 64ull)) : qk_f32x4{};
       if ((((stage * 8u) + 2u) < blocks)) {
         const qk_u32x4 codes_11 = qk_load_shared<qk_u32x4>(ring + ((base + 1088u) + (lane * 16u)));
@@ -2216,7 +2225,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
         acc3_2 = qk_fma((qk_as_f32((qk_u32)(c_12.z)) - 0x1.8p+23f), (d1_12 * x1_d_2.y), acc3_2);
         acc3_3 = qk_fma((qk_as_f32((qk_u32)(c_12.w)) - 0x1.8p+23f), (d1_12 * x1_d_2.w), acc3_3);
       }
-      const qk_u32x4 x2_q_2 = (has_row & (((stage * 8u) + 4u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
+      const qk_u32x4 x2_q_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1024ull)) : qk_u32x4{};
       const qk_f32x4 x2_d_2 = (((stage * 8u) + 4u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 128ull)) : qk_f32x4{};
       if ((((stage * 8u) + 4u) < blocks)) {
         const qk_u32x4 codes_13 = qk_load_shared<qk_u32x4>(ring + ((base + 2176u) + (lane * 16u)));
@@ -2240,7 +2249,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3_tile(const qk_args& a
         acc5_2 = qk_fma((qk_as_f32((qk_u32)(c_14.z)) - 0x1.8p+23f), (d1_14 * x2_d_2.y), acc5_2);
         acc5_3 = qk_fma((qk_as_f32((qk_u32)(c_14.w)) - 0x1.8p+23f), (d1_14 * x2_d_2.w), acc5_3);
       }
-      const qk_u32x4 x3_q_2 = (has_row & (((stage * 8u) + 6u) < blocks)) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
+      const qk_u32x4 x3_q_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_u32x4>(q + ((q_base + ((qk_u64)(stage) * 2048ull)) + 1536ull)) : qk_u32x4{};
       const qk_f32x4 x3_d_2 = (((stage * 8u) + 6u) < blocks) ? qk_load_const<qk_f32x4>(d + ((d_base + ((qk_u64)(stage) * 256ull)) + 192ull)) : qk_f32x4{};
       if ((((stage * 8u) + 6u) < blocks)) {
         const qk_u32x4 codes_15 = qk_load_shared<qk_u32x4>(ring + ((base + 3264u) + (lane * 16u)));
@@ -2292,7 +2301,7 @@ QK_KERNEL(128, 4) matmul_q8_0_qa8_rows_rp16_m16n8k32_99e9cde3(QK_ARGS args) {
 // matmul.q8_0.qa8.rows.rp16.m16n8k32.cf88c96c
 // dims=K:32..65536*32,N:1..16777216*1,R:1..65536*1;epilogue=store;family=matmul;in=qa8;numerics=dot-i8;out=f32;weights=q8_0:rp16
 // min_blocks=4;mma=m16n8k32;rows_per_warp=1;split=4;stages=4;unroll=1;warps=4
-// ir sha256 e8da113d43f19acf08846b424bbac16ff5183171ded08b760f241c3cbf387f41
+// ir sha256 bdc573dbee1cae7d543a681cde569304ea1992b6871c1dcf88f9e0ae2a2a943c
 QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_cf88c96c_tile(const qk_args& args, qk_u32 tile, char* smem) {
   const qk_u32 tid = qk_thread(), lane = tid & 31u, warp = tid >> 5;
   (void)tid; (void)lane; (void)warp; (void)tile; (void)smem;
@@ -2328,7 +2337,8 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_cf88c96c_tile(const qk_args& a
   const qk_u32 ring_base = (warp * 4352u);
   const bool has_row = (((row_tile * 8u) + g) < rows);
   const qk_u64 tile_pairs = (((qk_u64)(row_tile) * (qk_u64)(pairs)) + (qk_u64)(part));
-  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((lane * 16u)));
+  const qk_u32 row_lane = (has_row ? lane : (lane & 3u));
+  const qk_u64 q_base = ((tile_pairs * 512ull) + (qk_u64)((row_lane * 16u)));
   const qk_u64 d_base = ((tile_pairs * 64ull) + (qk_u64)(((lane & 3u) * 16u)));
   const qk_u32 lane_at = (lane * 16u);
   const qk_u64 panel_at = (((qk_u64)(qk_min(first_panel, (panels - 1u))) * panel_bytes) + (qk_u64)(lane_at));
@@ -2393,7 +2403,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_cf88c96c_tile(const qk_args& a
   acc1_3 = 0x0p+0f;
   const qk_u32 x_group = 0u;
   const bool x_exists = (((x_group * 8u) + (part * 2u)) < blocks);
-  next_x0_q = (has_row & x_exists) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
+  next_x0_q = x_exists ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group) * 2048ull))) : qk_u32x4{};
   next_x0_d = x_exists ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group) * 256ull))) : qk_f32x4{};
 #pragma unroll 1
   for (qk_u32 stage = 0u; stage < groups; stage += 1u) {
@@ -2401,7 +2411,7 @@ QK_DEVICE void matmul_q8_0_qa8_rows_rp16_m16n8k32_cf88c96c_tile(const qk_args& a
     const qk_f32x4 x0_d = next_x0_d;
     const qk_u32 x_group_2 = (stage + 1u);
     const bool x_exists_2 = (((x_group_2 * 8u) + (part * 2u)) < blocks);
-    next_x0_q = (has_row & x_exists_2) ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
+    next_x0_q = x_exists_2 ? qk_load_const<qk_u32x4>(q + (q_base + ((qk_u64)(x_group_2) * 2048ull))) : qk_u32x4{};
     next_x0_d = x_exists_2 ? qk_load_const<qk_f32x4>(d + (d_base + ((qk_u64)(x_group_2) * 256ull))) : qk_f32x4{};
     qk_async_wait<2>();
     qk_warp_sync();

@@ -236,8 +236,8 @@ class Generator {
         base + (static_cast<uint32_t>(layout_.head_bytes) + c * static_cast<uint32_t>(layout_.block_bytes));
     const CodeOperand a = ReadCodes(b_, reader_, ring_, block);
     const RowPair scale = ReadScale(b_, reader_, ring_, block, base);
-    const std::vector<RowPair> sub = ReadSubScales(b_, reader_, ring_, block);
-    const std::array<Value, 4> sums = Products(a, x.Words(b_, k), sub);
+    const SmallScales small = ReadSmallScales(b_, reader_, ring_, block);
+    const std::array<Value, 4> sums = Products(a, x.Words(b_, k), small.sub_scales);
     RowPair scales = {b_.Let("d0", scale[0]), b_.Let("d1", scale[1])};
     for (uint32_t i = 0; i < 4; ++i) {
       const Reg acc = acc_[c * 4 + i];
@@ -245,7 +245,7 @@ class Generator {
     }
     if (!form_.has_min) return;
     const RowPair min_scale = ReadMinScale(b_, reader_, ring_, block, base);
-    const std::vector<RowPair> mins = ReadMins(b_, reader_, ring_, block);
+    const std::vector<RowPair>& mins = small.mins;
     const RowPair m = {b_.Let("m0", min_scale[0]), b_.Let("m1", min_scale[1])};
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t row = i / 2, col = i % 2;

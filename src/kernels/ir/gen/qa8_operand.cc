@@ -21,7 +21,10 @@ Qa8Reader::Qa8Reader(Builder& b, const Options& options) : b_(b), o_(options) {
   const Value half = single ? o_.part & 1 : b.U32(0);
   const Value t = b.Lane() & 3;
   const Value tile_pairs = b.Let("tile_pairs", b.Wide(o_.row_tile) * b.Wide(o_.pairs) + b.Wide(first_pair));
-  q_base_ = b.Let("q_base", tile_pairs * 512 + b.Wide(b.Lane() * 16 + half * 8));
+  // A lane whose row does not exist reads the tile's first: what it computes is never stored, and a zero would cost a
+  // predicate and four moves at every load.
+  const Value row_lane = b.Let("row_lane", b.Select(o_.has_row, b.Lane(), b.Lane() & 3));
+  q_base_ = b.Let("q_base", tile_pairs * 512 + b.Wide(row_lane * 16 + half * 8));
   d_base_ = b.Let("d_base", tile_pairs * 64 + b.Wide(t * 16 + half * 4));
   if (o_.with_sums) isum_base_ = b.Let("isum_base", tile_pairs * 128 + b.Wide(t * 32 + half * 8));
 }
@@ -43,9 +46,8 @@ PairOperand Qa8Reader::Declare(std::string_view name) {
 }
 
 void Qa8Reader::Load(const PairOperand& p, Value group, uint32_t i, Value exists) {
-  const Value row_exists = exists.builder == nullptr ? o_.has_row : o_.has_row & exists;
   const Value wide = b_.Wide(group);
-  b_.LoadInto(p.q, o_.q, q_base_ + wide * 2048 + b_.U64(512 * i), row_exists);
+  b_.LoadInto(p.q, o_.q, q_base_ + wide * 2048 + b_.U64(512 * i), exists);
   const Value d_at = d_base_ + wide * 256 + b_.U64(64 * i);
   for (uint32_t k = 0; k < p.d.size(); ++k) b_.LoadInto(p.d[k], o_.d, d_at + b_.U64(8 * k), exists);
   for (uint32_t column = 0; column < p.isum.size(); ++column) {

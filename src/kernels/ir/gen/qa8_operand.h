@@ -30,7 +30,7 @@ class Qa8Reader {
     uint32_t chains = 8;    // of a warp: 1 reads half pairs
     Value part;             // the warp's part of a group: its chains are part * chains and the following
     Value row_tile, pairs;  // of the tile at hand; pairs per row
-    Value has_row;          // whether this lane's row exists: beyond, the operand is zero
+    Value has_row;          // whether this lane's row exists
   };
   Qa8Reader(Builder& b, const Options& options);
 

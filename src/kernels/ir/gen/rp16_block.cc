@@ -18,7 +18,9 @@ RowPair Halves(Builder& b, Value word) {
 }
 
 Value SignedByte(Builder& b, Value word, uint32_t index) { return b.Cast(kI32, b.Cast(kI8, word >> (8 * index))); }
-Value UnsignedByte(Builder& b, Value word, uint32_t index) { return b.Bitcast(kI32, (word >> (8 * index)) & 255); }
+Value UnsignedByte(Builder& b, Value word, uint32_t index) {
+  return b.Bitcast(kI32, index == 0 ? word & 255 : b.BytePerm(word, b.U32(0), b.U32(0x4440 + index)));
+}
 
 // Four signed bytes of a table of sixteen, selected by the low four nibbles of a word.
 Value LookUp(Builder& b, std::span<const int8_t, 16> table, int offset, Value nibbles) {
@@ -32,22 +34,19 @@ Value LookUp(Builder& b, std::span<const int8_t, 16> table, int offset, Value ni
   return b.Let("looked_up", b.BytePerm(first, second, (nibbles & 0x8888) >> 1 | b.U32(0x3210)));
 }
 
-// `halves` bytes for rows g and g + 8 at g * 2 * halves: as one or two bytes pairs.
-Value ByteQuad(Builder& b, const Rp16Reader& r, uint32_t array, Value at, int halves) {
-  if (halves == 2) return b.LoadShared("bytes", kU32, array, at + r.g * 4);
-  return b.Let("bytes", b.Cast(kU32, b.LoadShared("byte_pair", kU16, array, at + r.g * 2)));
-}
-
-std::vector<RowPair> BytesOfHalves(Builder& b, const Rp16Reader& r, uint32_t array, Value at, int halves,
-                                   bool is_signed) {
-  const Value word = ByteQuad(b, r, array, at, halves);
+// Bytes 2h (row g) and 2h + 1 (row g + 8) of a word as i32, for h = first and the halves after it.
+std::vector<RowPair> Bytes(Builder& b, Value word, uint32_t first, int halves, bool is_signed) {
   std::vector<RowPair> out;
-  for (int h = 0; h < halves; ++h) {
-    const uint32_t first = static_cast<uint32_t>(2 * h);
+  for (uint32_t h = first; h < first + static_cast<uint32_t>(halves); ++h) {
     const auto byte = [&](uint32_t i) { return is_signed ? SignedByte(b, word, i) : UnsignedByte(b, word, i); };
-    out.push_back({b.Let("part", byte(first)), b.Let("part", byte(first + 1))});
+    out.push_back({b.Let("part", byte(2 * h)), b.Let("part", byte(2 * h + 1))});
   }
   return out;
+}
+
+Value LoadBytes(Builder& b, uint32_t array, Value at, int halves) {
+  if (halves == 2) return b.LoadShared("bytes", kU32, array, at);
+  return b.Let("bytes", b.Cast(kU32, b.LoadShared("byte_pair", kU16, array, at)));
 }
 
 }  // namespace
@@ -73,6 +72,16 @@ CodeOperand ReadCodes(Builder& b, const Rp16Reader& r, uint32_t array, Value blo
     for (uint32_t w = 0; w < 4; ++w) {
       const Value word = b.Extract(v, w % 2);
       out.words[w] = LookUp(b, table, form.offset, w < 2 ? word : word >> 16);
+    }
+    out.is_signed = true;
+    return out;
+  }
+  if (form.code_bits == 4 && CodeShift(r.format) == 4) {
+    // Nibbles in the upper half of bytes, less their offset: the top bit flipped.
+    const Value v = b.LoadShared("nibbles", kU32x2, array, block + r.lane * 8);
+    for (uint32_t w = 0; w < 4; ++w) {
+      const Value word = b.Extract(v, w % 2);
+      out.words[w] = b.Let("a", ((w < 2 ? word << 4 : word) & EveryByte(0xF0)) ^ EveryByte(0x80));
     }
     out.is_signed = true;
     return out;
@@ -133,16 +142,24 @@ RowPair ReadMinScale(Builder& b, const Rp16Reader& r, uint32_t array, Value bloc
   return Halves(b, bits ^ 0x80008000u);  // K-quants subtract the minimum
 }
 
-std::vector<RowPair> ReadSubScales(Builder& b, const Rp16Reader& r, uint32_t array, Value block) {
+SmallScales ReadSmallScales(Builder& b, const Rp16Reader& r, uint32_t array, Value block) {
   const CodeForm form = CodeFormOf(r.format);
-  if (form.sub_scales == 0) return {};
-  return BytesOfHalves(b, r, array, block + Rp16FormatOf(r.format).sub_scales, form.sub_scales, form.signed_sub_scales);
-}
-
-std::vector<RowPair> ReadMins(Builder& b, const Rp16Reader& r, uint32_t array, Value block) {
-  const CodeForm form = CodeFormOf(r.format);
-  if (form.min_codes == 0) return {};
-  return BytesOfHalves(b, r, array, block + Rp16FormatOf(r.format).mins, form.min_codes, false);
+  const Rp16Format layout = Rp16FormatOf(r.format);
+  SmallScales out;
+  const Value row = r.g * static_cast<uint32_t>(layout.byte_stride);
+  if (form.sub_scales == 1 && form.min_codes == 1) {
+    const Value word = b.LoadShared("bytes", kU32, array, block + row + layout.sub_scales);
+    out.sub_scales = Bytes(b, word, 0, 1, false);
+    out.mins = Bytes(b, word, 1, 1, false);
+    return out;
+  }
+  if (form.sub_scales != 0) {
+    out.sub_scales = Bytes(b, LoadBytes(b, array, block + row + layout.sub_scales, form.sub_scales), 0, form.sub_scales,
+                           form.signed_sub_scales);
+  }
+  if (form.min_codes != 0)
+    out.mins = Bytes(b, LoadBytes(b, array, block + row + layout.mins, form.min_codes), 0, form.min_codes, false);
+  return out;
 }
 
 }  // namespace quern::kernels::ir::gen

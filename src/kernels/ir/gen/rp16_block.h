@@ -32,9 +32,10 @@ using RowPair = std::array<Value, 2>;
 RowPair ReadScale(Builder& b, const Rp16Reader& reader, uint32_t array, Value block_offset, Value head_offset);
 // m (signed) likewise; formats with a minimum only.
 RowPair ReadMinScale(Builder& b, const Rp16Reader& reader, uint32_t array, Value block_offset, Value head_offset);
-// Sub-scales s as i32, [half][row]; one half stands for both when the format has one.
-std::vector<RowPair> ReadSubScales(Builder& b, const Rp16Reader& reader, uint32_t array, Value block_offset);
-// Minimum codes n as i32, likewise; empty when they are all 1.
-std::vector<RowPair> ReadMins(Builder& b, const Rp16Reader& reader, uint32_t array, Value block_offset);
+// Sub-scales s and minimum codes n as i32, [half][row]. One half stands for both when the format has one; none: all 1.
+struct SmallScales {
+  std::vector<RowPair> sub_scales, mins;
+};
+SmallScales ReadSmallScales(Builder& b, const Rp16Reader& reader, uint32_t array, Value block_offset);
 
 }  // namespace quern::kernels::ir::gen

@@ -38,6 +38,13 @@ QK_INLINE qk_i32 qk_dp4a_us(qk_u32 a, qk_u32 b, qk_i32 c) { qk_i32 r; asm("dp4a.
 QK_INLINE qk_i32 qk_dp4a_ss(qk_u32 a, qk_u32 b, qk_i32 c) { qk_i32 r; asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c)); return r; }
 QK_INLINE qk_u32 qk_byte_perm(qk_u32 a, qk_u32 b, qk_u32 s) { return __byte_perm(a, b, s & 0x7777u); }
 
+// (x & mask) ^ flip in one LOP3: ptxas makes two when it sees two constants.
+QK_INLINE qk_u32 qk_and_xor(qk_u32 x, qk_u32 mask, qk_u32 flip) {
+  qk_u32 r;
+  asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(r) : "r"(x), "r"(mask), "r"(flip));
+  return r;
+}
+
 // Memory. Pointers are to bytes, aligned to the type.
 template <typename T>
 QK_INLINE T qk_load(const char* p) { return *reinterpret_cast<const T*>(p); }
