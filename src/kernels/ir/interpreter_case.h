@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "kernels/ir/builder.h"
 #include "kernels/ir/interpreter.h"
 
@@ -54,6 +56,15 @@ inline CaseRun RunCase(CaseOptions options, const std::function<void(CaseBuilder
     launch.buffers.push_back(std::as_writable_bytes(std::span(*words)));
   if (const Status status = Interpret(kernel, launch); !status) run.error = status.error().message;
   return run;
+}
+
+// The kernel passes; with its one change it fails, and the message names the rule and the place.
+inline void ExpectCaught(CaseOptions options, const std::function<void(CaseBuilder&, bool broken)>& body,
+                         const std::string& rule, const std::string& place) {
+  EXPECT_EQ(RunCase(options, [&](CaseBuilder& io) { body(io, false); }).error, "") << "the good kernel";
+  const std::string error = RunCase(options, [&](CaseBuilder& io) { body(io, true); }).error;
+  EXPECT_NE(error.find(rule), std::string::npos) << "not named: " << rule << "\nin: " << error;
+  EXPECT_NE(error.find("(at " + place + ")"), std::string::npos) << "not named: " << place << "\nin: " << error;
 }
 
 }  // namespace quern::kernels::ir
