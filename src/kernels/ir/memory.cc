@@ -41,13 +41,14 @@ std::optional<std::string> SharedMemory::Write(uint32_t thread, uint64_t offset,
                                                const Epochs& now) {
   if (auto wrong = Check(offset, bytes)) return wrong;
   for (int i = 0; i < bytes; ++i) {
-    Cell& c = cells_[offset + static_cast<uint64_t>(i)];
-    if (c.in_flight) return fmt::format("race: byte {} is being copied by thread {}", offset, c.writer);
+    const uint64_t at = offset + static_cast<uint64_t>(i);
+    Cell& c = cells_[at];
+    if (c.in_flight) return fmt::format("race: byte {} is being copied by thread {}", at, c.writer);
     if (c.defined && !Ordered(c.writer, c.write_block, c.write_warp, thread, now)) {
-      return fmt::format("race: byte {} was written by thread {} with no barrier between", offset, c.writer);
+      return fmt::format("race: byte {} was written by thread {} with no barrier between", at, c.writer);
     }
     if (c.ReadUnordered(thread, now))
-      return fmt::format("race: byte {} was read by thread {} with no barrier between", offset, c.reader);
+      return fmt::format("race: byte {} was read by thread {} with no barrier between", at, c.reader);
     c.value = static_cast<const uint8_t*>(data)[i];
     c.defined = true;
     c.writer = thread;
@@ -62,11 +63,12 @@ std::optional<std::string> SharedMemory::Read(uint32_t thread, uint64_t offset, 
                                               const Epochs& now, bool& defined) {
   if (auto wrong = Check(offset, bytes)) return wrong;
   for (int i = 0; i < bytes; ++i) {
-    Cell& c = cells_[offset + static_cast<uint64_t>(i)];
+    const uint64_t at = offset + static_cast<uint64_t>(i);
+    Cell& c = cells_[at];
     if (c.in_flight)
-      return fmt::format("byte {} is read before its asynchronous copy by thread {} was waited for", offset, c.writer);
+      return fmt::format("byte {} is read before its asynchronous copy by thread {} was waited for", at, c.writer);
     if (c.defined && !Ordered(c.writer, c.write_block, c.write_warp, thread, now)) {
-      return fmt::format("race: byte {} was written by thread {} with no barrier between", offset, c.writer);
+      return fmt::format("race: byte {} was written by thread {} with no barrier between", at, c.writer);
     }
     defined = defined && c.defined;
     static_cast<uint8_t*>(data)[i] = c.value;
