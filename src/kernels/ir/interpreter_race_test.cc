@@ -67,15 +67,19 @@ TEST(InterpreterRace, ReadBeforeWritten) {
         io.Out(io.b.LoadShared("x", kU32, s, Own(io)));
       },
       "thread 9: an output gets a value that was never set", "store to out");
-  // One byte of a word is enough.
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        const uint32_t s = io.b.AddShared("s", 128);
-        for (uint32_t i = 0; i < (broken ? 3u : 4u); ++i) io.b.StoreShared(s, Own(io) + i, io.b.Cast(kU8, io.b.Lane()));
-        io.Out(io.b.LoadShared("x", kU32, s, Own(io)));
-      },
-      "thread 0: an output gets a value that was never set", "store to out");
+  // One byte of a word is enough, whichever it is.
+  for (uint32_t missing = 0; missing < 4; ++missing) {
+    ExpectCaught(
+        {},
+        [&](CaseBuilder& io, bool broken) {
+          const uint32_t s = io.b.AddShared("s", 128);
+          for (uint32_t i = 0; i < 4; ++i) {
+            if (!broken || i != missing) io.b.StoreShared(s, Own(io) + i, io.b.Cast(kU8, io.b.Lane()));
+          }
+          io.Out(io.b.LoadShared("x", kU32, s, Own(io)));
+        },
+        "thread 0: an output gets a value that was never set", "store to out");
+  }
 }
 
 // What an earlier tile left is nothing that a tile may count on.
@@ -232,6 +236,24 @@ TEST(InterpreterRace, WarpSyncCountsForTheWarpThatPassesIt) {
         io.b.LoadShared("x", kU32, s, (io.b.Thread() ^ 1) * 4);
       },
       "thread 32: race: byte 132 was written by thread 33 with no barrier between", "load of s to x");
+}
+
+// Readers of both warps: the last one is of the writer's warp and ordered by its WarpSync, the first ones are not.
+TEST(InterpreterRace, ReadersOfSeveralWarps) {
+  ExpectCaught(
+      {.warps = 2},
+      [](CaseBuilder& io, bool broken) {
+        const uint32_t s = io.b.AddShared("s", 16);
+        io.b.StoreShared(s, io.b.U32(0), io.b.U32(1), io.b.Thread() == 0);
+        io.b.Barrier();
+        io.b.LoadShared("x", kU32, s, io.b.U32(0));
+        if (broken)
+          io.b.WarpSync();
+        else
+          io.b.Barrier();
+        io.b.StoreShared(s, io.b.U32(0), io.b.U32(2), io.b.Thread() == 63);
+      },
+      "thread 63: race: byte 0 was read by thread", "store to s");
 }
 
 TEST(InterpreterRace, ShufflesOrderNoMemory) {

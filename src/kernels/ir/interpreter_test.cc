@@ -55,6 +55,25 @@ TEST(Interpreter, IfRunsBothSidesUnderMasks) {
                                            : 2u; });
 }
 
+TEST(Interpreter, InnerControlKeepsTheOuterMask) {
+  ExpectWords(
+      {},
+      [](CaseBuilder& io) {
+        Builder& b = io.b;
+        const Reg r = b.Declare("r", kU32);
+        b.Set(r, b.U32(0));
+        b.If(b.Lane() < 7, Uniform::kThread, [&] {
+          b.For("i", b.U32(0), b.U32(3), {}, [&](Value) { b.Set(r, Value(r) + 1); });
+          b.If(
+              b.Lane() % 2 == 0, Uniform::kThread, [&] { b.Set(r, Value(r) + 10); }, [&] { b.Set(r, Value(r) + 20); });
+        });
+        io.Out(r);
+      },
+      [](uint32_t t) { return t >= 7       ? 0u
+                              : t % 2 == 0 ? 13u
+                                           : 23u; });
+}
+
 TEST(Interpreter, LoopsDivergeAndMeetAgain) {
   ExpectWords(
       {.warps = 2},
