@@ -121,6 +121,15 @@ uint64_t Arithmetic(Op op, Scalar scalar, uint64_t a, uint64_t b, bool& ok) {
   }
 }
 
+// The bytes of one thread's value as a value of another type of that width.
+void Reinterpret(const Column& in, uint32_t thread, Column& out) {
+  const auto size = [](Type type) { return static_cast<uint32_t>(BytesOf(type.scalar)); };
+  for (uint32_t byte = 0; byte < size(in.type) * in.type.lanes; ++byte) {
+    const uint64_t value = in.at(thread, byte / size(in.type)) >> (8 * (byte % size(in.type))) & 0xFF;
+    out.at(thread, byte / size(out.type)) |= value << (8 * (byte % size(out.type)));
+  }
+}
+
 }  // namespace
 
 uint64_t Apply(const Expr& expr, Type operand, const uint64_t* v, bool& ok) {
@@ -232,6 +241,10 @@ Column Evaluate(BlockState& state, ExprId id) {
       out.at(t) = args[0].at(t, static_cast<uint32_t>(e.value));
     } else if (e.op == Op::kVector) {
       for (uint32_t lane = 0; lane < e.type.lanes; ++lane) out.at(t, lane) = args[lane].at(t);
+    } else if (e.op == Op::kBitcast) {
+      Reinterpret(args[0], t, out);
+    } else if (e.type.lanes != 1 || operand.lanes != 1) {
+      state.Fault(t, fmt::format("{} of a vector", NameOf(e.op)));
     } else {
       uint64_t values[4] = {};
       for (int i = 0; i < e.num_args; ++i) values[i] = args[static_cast<size_t>(i)].at(t);

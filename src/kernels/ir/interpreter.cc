@@ -55,6 +55,8 @@ class TileRun {
     for (const Stmt& stmt : block) {
       if (failed()) return;
       std::visit([this](const auto& s) { Do(s); }, stmt.node);
+      // Innermost first; faults of expressions come here without a place.
+      if (failed() && where_.empty()) where_ = current_;
     }
   }
 
@@ -141,7 +143,6 @@ class TileRun {
   void Do(const SetStmt& s) {
     Enter("set " + kernel_.registers[s.dst].name);
     Assign(s.dst, Evaluate(state_, s.value));
-    if (failed() && where_.empty()) where_ = current_;
   }
 
   void Do(const ForStmt& s) {
@@ -161,9 +162,16 @@ class TileRun {
       if (!any) break;
       Assign(s.var, var);
       Run(s.body);
+      if (failed()) break;
+      Enter("for " + kernel_.registers[s.var].name);
+      // Emitted text reads the variable and the end anew before each pass, so neither may have moved.
+      const Column now = Evaluate(state_, s.end);
       for (uint32_t t = 0; t < threads(); ++t) {
+        if (!active(t)) continue;
+        if (state_.registers[s.var].at(t) != var.at(t)) Broken(t, "the body writes the loop variable");
+        if (!now.defined[t] || now.at(t) != end.at(t)) Broken(t, "the body changes the loop's end");
         var.at(t) += s.step;
-        if (state_.active[t] && var.at(t) > 0xFFFFFFFFu) Broken(t, "the loop variable overflows");
+        if (var.at(t) > 0xFFFFFFFFu) Broken(t, "the loop variable overflows");
       }
     }
     state_.active = before;
@@ -240,10 +248,11 @@ class TileRun {
 
   void Do(const StoreSharedStmt& s) {
     Enter("store to " + kernel_.shared[s.array].name);
-    const Column offset = Need(s.offset, "the offset"), value = Need(s.value, "the store");
+    const Column offset = Need(s.offset, "the offset"), value = Evaluate(state_, s.value);
     const Mask allowed = Allowed(s.predicate);
     for (uint32_t t = 0; t < threads() && !failed(); ++t) {
       if (!allowed[t]) continue;
+      if (!value.defined[t]) return Broken(t, "the store uses a value that was never set");
       std::array<std::byte, 16> bytes;
       Pack(value, t, bytes.data());
       if (auto wrong = shared_[s.array].Write(t, offset.at(t), BytesOf(value.type), bytes.data(), epochs_))
@@ -291,6 +300,8 @@ class TileRun {
     Enter("asynchronous copy to " + kernel_.shared[s.array].name);
     const Column to = Need(s.shared_offset, "the offset"), from = Need(s.global_offset, "the offset");
     const Mask allowed = Allowed(s.predicate);
+    if (failed()) return;
+    if (kernel_.buffers[s.buffer].access == Access::kWrite) return Broken(0, "a load from a write-only buffer");
     for (uint32_t t = 0; t < threads() && !failed(); ++t) {
       if (!active(t)) continue;
       std::array<std::byte, 16> bytes{};

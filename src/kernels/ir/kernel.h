@@ -101,7 +101,8 @@ struct SetStmt {
   RegId dst;
   ExprId value;
 };
-// for (var = begin; var < end; var += step): var is a u32 register that the body does not write.
+// for (var = begin; var < end; var += step): var is a u32 register that the body does not write, nor does it change the
+// value of `end`.
 struct ForStmt {
   RegId var;
   ExprId begin, end;

@@ -9,6 +9,8 @@
 namespace quern::kernels::ir {
 namespace {
 
+constexpr uint64_t kMany = ~uint64_t{0};  // several readers
+
 uint32_t WarpOf(uint32_t thread) { return thread / kWarpThreads; }
 
 // Whether an access of `thread` at (block, warp epoch) is ordered before what thread `other` does now.
@@ -18,7 +20,7 @@ bool Ordered(uint32_t thread, uint32_t block, uint32_t warp, uint32_t other, con
 
 std::optional<std::string> Bounds(uint64_t offset, int bytes, uint64_t size) {
   if (offset % static_cast<uint64_t>(bytes) != 0) return fmt::format("offset {} is no multiple of {}", offset, bytes);
-  if (offset + static_cast<uint64_t>(bytes) > size)
+  if (offset > size || size - offset < static_cast<uint64_t>(bytes))
     return fmt::format("out of bounds: {} bytes at {} of {}", bytes, offset, size);
   return std::nullopt;
 }
@@ -39,13 +41,14 @@ std::optional<std::string> SharedMemory::Write(uint32_t thread, uint64_t offset,
                                                const Epochs& now) {
   if (auto wrong = Check(offset, bytes)) return wrong;
   for (int i = 0; i < bytes; ++i) {
-    Cell& c = cells_[offset + static_cast<uint64_t>(i)];
-    if (c.in_flight) return fmt::format("race: byte {} is being copied by thread {}", offset, c.writer);
+    const uint64_t at = offset + static_cast<uint64_t>(i);
+    Cell& c = cells_[at];
+    if (c.in_flight) return fmt::format("race: byte {} is being copied by thread {}", at, c.writer);
     if (c.defined && !Ordered(c.writer, c.write_block, c.write_warp, thread, now)) {
-      return fmt::format("race: byte {} was written by thread {} with no barrier between", offset, c.writer);
+      return fmt::format("race: byte {} was written by thread {} with no barrier between", at, c.writer);
     }
     if (c.ReadUnordered(thread, now))
-      return fmt::format("race: byte {} was read by thread {} with no barrier between", offset, c.reader);
+      return fmt::format("race: byte {} was read by thread {} with no barrier between", at, c.reader);
     c.value = static_cast<const uint8_t*>(data)[i];
     c.defined = true;
     c.writer = thread;
@@ -60,11 +63,12 @@ std::optional<std::string> SharedMemory::Read(uint32_t thread, uint64_t offset, 
                                               const Epochs& now, bool& defined) {
   if (auto wrong = Check(offset, bytes)) return wrong;
   for (int i = 0; i < bytes; ++i) {
-    Cell& c = cells_[offset + static_cast<uint64_t>(i)];
+    const uint64_t at = offset + static_cast<uint64_t>(i);
+    Cell& c = cells_[at];
     if (c.in_flight)
-      return fmt::format("byte {} is read before its asynchronous copy by thread {} was waited for", offset, c.writer);
+      return fmt::format("byte {} is read before its asynchronous copy by thread {} was waited for", at, c.writer);
     if (c.defined && !Ordered(c.writer, c.write_block, c.write_warp, thread, now)) {
-      return fmt::format("race: byte {} was written by thread {} with no barrier between", offset, c.writer);
+      return fmt::format("race: byte {} was written by thread {} with no barrier between", at, c.writer);
     }
     defined = defined && c.defined;
     static_cast<uint8_t*>(data)[i] = c.value;
@@ -106,20 +110,26 @@ std::optional<std::string> GlobalShadow::Check(uint64_t offset, int bytes) const
 std::optional<std::string> GlobalShadow::Write(uint64_t writer, uint64_t offset, int bytes, const void* data) {
   if (auto wrong = Check(offset, bytes)) return wrong;
   for (int i = 0; i < bytes; ++i) {
-    uint64_t& owner = writers_[offset + static_cast<uint64_t>(i)];
-    if (owner != 0 && owner != writer) return fmt::format("byte {} is written by two threads", offset);
+    const uint64_t at = offset + static_cast<uint64_t>(i);
+    uint64_t& owner = writers_[at];
+    if (owner != 0 && owner != writer) return fmt::format("byte {} is written by two threads", at);
+    if (!readers_.empty() && readers_[at] != 0 && readers_[at] != writer)
+      return fmt::format("byte {} is written after another thread read it", at);
     owner = writer;
   }
   std::memcpy(bytes_.data() + offset, data, static_cast<size_t>(bytes));
   return std::nullopt;
 }
 
-std::optional<std::string> GlobalShadow::Read(uint64_t reader, uint64_t offset, int bytes, void* data) const {
+std::optional<std::string> GlobalShadow::Read(uint64_t reader, uint64_t offset, int bytes, void* data) {
   if (auto wrong = Check(offset, bytes)) return wrong;
   if (!writers_.empty()) {
+    if (readers_.empty()) readers_.resize(writers_.size());
     for (int i = 0; i < bytes; ++i) {
-      const uint64_t owner = writers_[offset + static_cast<uint64_t>(i)];
-      if (owner != 0 && owner != reader) return fmt::format("byte {} is read after another thread wrote it", offset);
+      const uint64_t at = offset + static_cast<uint64_t>(i);
+      if (writers_[at] != 0 && writers_[at] != reader)
+        return fmt::format("byte {} is read after another thread wrote it", at);
+      readers_[at] = readers_[at] == 0 || readers_[at] == reader ? reader : kMany;
     }
   }
   std::memcpy(data, bytes_.data() + offset, static_cast<size_t>(bytes));

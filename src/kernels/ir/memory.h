@@ -48,19 +48,21 @@ class SharedMemory {
   std::vector<Cell> cells_;
 };
 
-// Who wrote each byte of a buffer in this launch.
+// Who wrote and who read each byte of a buffer in this launch. Nothing orders threads in global memory: a byte that one
+// thread writes is no other thread's to read, before or after.
 class GlobalShadow {
  public:
   GlobalShadow(std::span<std::byte> bytes, bool tracked) : bytes_(bytes), writers_(tracked ? bytes.size() : 0) {}
 
   std::optional<std::string> Write(uint64_t writer, uint64_t offset, int bytes, const void* data);
-  std::optional<std::string> Read(uint64_t reader, uint64_t offset, int bytes, void* data) const;
+  std::optional<std::string> Read(uint64_t reader, uint64_t offset, int bytes, void* data);
 
  private:
   std::optional<std::string> Check(uint64_t offset, int bytes) const;
 
   std::span<std::byte> bytes_;
   std::vector<uint64_t> writers_;  // 0: nobody; else tile * threads + thread + 1
+  std::vector<uint64_t> readers_;  // likewise, or kMany; empty until the first read of a tracked buffer
 };
 
 }  // namespace quern::kernels::ir
