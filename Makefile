@@ -1,5 +1,5 @@
 # Shortcuts for developers; every one calls the script that CI and the README call.
-.PHONY: demo test test-real generate format bench fuzz asan tsan clean
+.PHONY: demo test test-real generate kernels-check format bench fuzz asan tsan clean
 
 demo:
 	./scripts/demo
@@ -9,6 +9,8 @@ test-real:
 	./scripts/test-real
 generate:
 	./scripts/generate
+kernels-check:
+	./scripts/kernels-check
 format:
 	./scripts/format
 bench:

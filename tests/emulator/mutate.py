@@ -11,7 +11,7 @@ import sys
 FAULTS = {
     # name: (pattern, replacement, matches to expect; only the first is replaced)
     "unchanged": (r"qk_barrier\(\);", "qk_barrier();", 2),
-    "swapped_nibbles": (r"nibbles\.x & 0xf0f0f0fu", "(nibbles.x >> 4u) & 0xf0f0f0fu", 1),
+    "swapped_nibbles": (r"\(nibbles\.x << 4u\)", "nibbles.x", 1),
     "wrong_fragment_word": (r"qk_u32x4\{a, a_2, a_3, a_4\}", "qk_u32x4{a, a_3, a_2, a_4}", 1),
     "wrong_fragment_lane": (r"base \+ \(lane \* 8u\)", "base + ((lane ^ 1u) * 8u)", 1),
     "dropped_barrier": (r"qk_barrier\(\);", "", 2),
