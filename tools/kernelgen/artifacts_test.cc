@@ -68,7 +68,9 @@ TEST(EvidenceRecords, NoneOfSm90SaysNo) {
     const auto kernel = kernels::ir::gen::Generate(entry.descriptor, entry.schedule);
     ASSERT_TRUE(kernel.has_value());
     const kernels::lower::Source source{&*kernel, CanonicalText(entry.descriptor), CanonicalText(entry.schedule)};
-    const kernels::ArtifactIdentity identity{kernel->id, Sha256Hex(Dump(*kernel)), kernels::lower::CudaSourceSha256(source), kernels::lower::DeviceTextSha256()};
+    const kernels::ArtifactIdentity identity{kernel->id, Sha256Hex(Dump(*kernel)),
+                                             kernels::lower::CudaSourceSha256(source),
+                                             kernels::lower::DeviceTextSha256()};
     const kernels::Judgement judgement = records->Judge(identity, 90);
     ++counts[judgement.verdict];
     EXPECT_NE(judgement.verdict, kernels::Verdict::kFailed) << kernel->id << ": " << judgement.reason;
