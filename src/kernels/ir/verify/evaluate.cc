@@ -140,10 +140,9 @@ Poly Evaluator::Compute(const Expr& e) {
 }
 
 Poly Evaluator::Divide(const Expr& e, const Poly& a, const Poly& b) {
-  if (!algebra_.NotNegative(b - Poly(1), outer_facts_)) {
+  // The kernel is refused then; going on as if it were not 0 keeps the report to this one fault.
+  if (!algebra_.NotNegative(b - Poly(1), outer_facts_))
     Fault("the divisor " + algebra_.symbols().Text(b) + " may be 0");
-    return algebra_.Unknown("quotient", e.type);
-  }
   const auto [quotient, remainder] = algebra_.Divide(a, b);
   return e.op == Op::kDiv ? quotient : remainder;
 }
@@ -151,7 +150,7 @@ Poly Evaluator::Divide(const Expr& e, const Poly& a, const Poly& b) {
 Poly Evaluator::Shift(const Expr& e, const Poly& a, const Poly& amount) {
   if (!algebra_.NotNegative(Poly(Int{8 * BytesOf(e.type) - 1}) - amount, outer_facts_)) {
     Fault("the shift by " + algebra_.symbols().Text(amount) + " may reach the width");
-    return algebra_.Unknown("shift", e.type);
+    return algebra_.UnknownOf("shift", {a, amount}, e.type, kMaxU64, false);
   }
   return e.op == Op::kShl ? ShiftLeft(algebra_, a, amount, e.type) : ShiftRight(algebra_, a, amount, e.type);
 }

@@ -10,7 +10,7 @@
 
 namespace quern::kernels::ir::verify {
 
-using Int = __int128;
+__extension__ typedef __int128 Int;  // NOLINT: a using-declaration cannot carry the keyword
 using Sym = uint32_t;
 using Monomial = std::vector<Sym>;  // sorted, with repetition; empty: the constant
 
