@@ -27,7 +27,7 @@ TEST(VerifyAccesses, MissingOrWrongGuards) {
   EXPECT_CODES(Gather({.trusts_id = true}), "V4");
   EXPECT_CODES(Gather({.clamps = true, .clamps_late = true}), "V4");
   EXPECT_CODES(Tiled({.no_row_guard = true}), "V4");
-  EXPECT_CODES(Tiled({.swapped = true}), "V4");
+  EXPECT_CODES(Tiled({.swapped = true}), "V4", "V8");
 }
 
 TEST(VerifyAccesses, NarrowOffsets) {

@@ -45,15 +45,17 @@ TEST(VerifyExclusive, SeveralStoresOfOneThread) {
 }
 
 TEST(VerifyExclusive, ReadersOfWhatIsWritten) {
-  EXPECT_ACCEPTED(PerThread(
-      [](Builder& b, uint32_t y, Value at) { b.Store(y, at + 4, b.Load("v", kU32, y, at) + b.Load("w", kU32, y, at + 4)); },
-      Access::kReadWrite));
+  EXPECT_ACCEPTED(
+      PerThread([](Builder& b, uint32_t y,
+                   Value at) { b.Store(y, at + 4, b.Load("v", kU32, y, at) + b.Load("w", kU32, y, at + 4)); },
+                Access::kReadWrite));
   // In place over two loops.
   EXPECT_ACCEPTED(PerThread(
       [](Builder& b, uint32_t y, Value at) {
         const Reg sum = b.Declare("sum", kU32);
         b.Set(sum, b.U32(0));
-        b.For("i", b.U32(0), b.U32(16), {}, [&](Value i) { b.Set(sum, sum + b.Load("v", kU32, y, at + b.Wide(i) * 4)); });
+        b.For("i", b.U32(0), b.U32(16), {},
+              [&](Value i) { b.Set(sum, sum + b.Load("v", kU32, y, at + b.Wide(i) * 4)); });
         b.For("i", b.U32(0), b.U32(16), {}, [&](Value i) { b.Store(y, at + b.Wide(i) * 4, sum); });
       },
       Access::kReadWrite));

@@ -2,11 +2,11 @@
 // with none, the kernel is right.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "kernels/ir/builder.h"
 #include "kernels/ir/verify.h"
@@ -23,11 +23,11 @@ inline std::set<std::string> CodesOf(const Kernel& kernel, std::string* text = n
   return codes;
 }
 
-#define EXPECT_CODES(kernel, ...)                                              \
-  do {                                                                         \
-    std::string said;                                                          \
-    const std::set<std::string> expected{__VA_ARGS__};                         \
-    EXPECT_EQ(CodesOf(kernel, &said), expected) << said;                       \
+#define EXPECT_CODES(kernel, ...)                            \
+  do {                                                       \
+    std::string spoken;                                      \
+    const std::set<std::string> expected{__VA_ARGS__};       \
+    EXPECT_EQ(CodesOf(kernel, &spoken), expected) << spoken; \
   } while (false)
 #define EXPECT_ACCEPTED(kernel) EXPECT_CODES(kernel, )
 
@@ -47,7 +47,8 @@ inline Kernel Elementwise(const ElementwiseFaults& f = {}) {
     const Value limit = f.off_by_one ? k + 1 : k;
     const auto body = [&] {
       const Value row = f.wrong_row ? b.Tile() + 1 : b.Tile();
-      const Value at = f.narrow ? b.Wide((row * k + col) * 4) : b.Let("at", (b.Wide(row) * b.Wide(k) + b.Wide(col)) * 4);
+      const Value at =
+          f.narrow ? b.Wide((row * k + col) * 4) : b.Let("at", (b.Wide(row) * b.Wide(k) + b.Wide(col)) * 4);
       const Value v = b.Load("v", kF32, x, at);
       b.Store(y, f.same_byte ? b.Wide(col) * 4 : at, v + b.F32(1));
     };
@@ -111,7 +112,8 @@ inline Kernel MatVec(const MatVecFaults& f = {}) {
   const Value kb = b.U32Param("kb", 1, 1 << 11);
   const uint32_t block_bytes = f.short_blocks ? 17 : 18;
   const uint32_t w = b.AddBuffer("w", Access::kRead, b.Wide(n) * b.Wide(kb) * block_bytes);
-  const uint32_t q = b.AddBuffer("q", Access::kRead, b.Wide(kb) * 32), y = b.AddBuffer("y", Access::kWrite, b.Wide(n) * 4);
+  const uint32_t q = b.AddBuffer("q", Access::kRead, b.Wide(kb) * 32),
+                 y = b.AddBuffer("y", Access::kWrite, b.Wide(n) * 4);
   const Value row = b.Let("row", b.Tile() * 4 + b.Warp());
   const auto body = [&] {
     const Reg sum = b.Declare("sum", kF32);
@@ -165,8 +167,7 @@ inline Kernel Panel(const PanelFaults& f = {}) {
   const Value panel = f.narrow ? b.Wide(b.Tile() * units * 576) : b.Wide(b.Tile()) * b.Wide(units * 576);
   const Value base = b.Let("base", panel);
   b.For("u", b.Warp(), units, {.step = 4, .uniform = Uniform::kWarp}, [&](Value u) {
-    const Value codes =
-        b.Load("codes", kU32x4, w, base + b.Wide(u * 576) + b.Wide(b.Lane()) * 16, {}, Cache::kStream);
+    const Value codes = b.Load("codes", kU32x4, w, base + b.Wide(u * 576) + b.Wide(b.Lane()) * 16, {}, Cache::kStream);
     const Value one = b.Cast(kF32, b.Extract(codes, 0));
     b.Set(acc, b.Vector({b.Extract(acc, 0) + one, b.Extract(acc, 1) + one, b.Extract(acc, 2), b.Extract(acc, 3)}));
     if (f.warp_barrier) b.Barrier();
@@ -175,13 +176,13 @@ inline Kernel Panel(const PanelFaults& f = {}) {
   b.Barrier();
   const Value batch = b.Let("batch", b.Thread() / 16), r = b.Let("r", b.Thread() % 16);
   const Value row = b.Let("row", b.Tile() * 16 + r);
-  const Value in_batch = f.no_batch_guard ? b.Pred(true) : batch < rows, in_row = f.no_row_guard ? b.Pred(true) : row < n;
+  const Value in_batch = f.no_batch_guard ? b.Pred(true) : batch < rows,
+              in_row = f.no_row_guard ? b.Pred(true) : row < n;
   b.If(in_batch & in_row, Uniform::kThread, [&] {
     const Reg total = b.Declare("total", kF32);
     b.Set(total, b.F32(0));
-    b.For("part", b.U32(0), b.U32(4), {.unroll = 0}, [&](Value part) {
-      b.Set(total, total + b.LoadShared("v", kF32, sums, part * 512 + b.Thread() * 4));
-    });
+    b.For("part", b.U32(0), b.U32(4), {.unroll = 0},
+          [&](Value part) { b.Set(total, total + b.LoadShared("v", kF32, sums, part * 512 + b.Thread() * 4)); });
     const Value at = f.swapped ? b.Wide(batch) * 4 + b.Wide(row) * 4 : (b.Wide(batch) * b.Wide(n) + b.Wide(row)) * 4;
     b.Store(y, at, total);
   });

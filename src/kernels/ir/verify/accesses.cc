@@ -3,10 +3,10 @@
 // widened to constant bounds.
 #include "kernels/ir/verify/accesses.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "kernels/ir/verify/divide.h"
 #include "kernels/ir/verify/passes.h"
@@ -115,7 +115,8 @@ class Walk {
   Range RangeOf(const Poly& p) const { return {symbols().Low(p), symbols().High(p), symbols().Wrapped(p)}; }
   void Assume(const std::map<RegId, Range>& ranges) {
     for (const auto& [reg, r] : ranges)
-      eval_.state().integers[reg] = algebra_.UnknownBetween("%" + kernel_.registers[reg].name, r.low, r.high, r.wrapped);
+      eval_.state().integers[reg] =
+          algebra_.UnknownBetween("%" + kernel_.registers[reg].name, r.low, r.high, r.wrapped);
   }
 
   void Run(const Stmt& stmt, const ForStmt& s) {
@@ -255,8 +256,9 @@ class Walk {
     }
     const Range r = RangeOf(eval_.Integer(value));
     const Type type = kernel_.registers[dst].type;
-    eval_.state().integers[dst] = algebra_.UnknownBetween(
-        "%" + kernel_.registers[dst].name, std::max(r.low, LowestOf(type)), std::min(r.high, HighestOf(type)), r.wrapped);
+    eval_.state().integers[dst] =
+        algebra_.UnknownBetween("%" + kernel_.registers[dst].name, std::max(r.low, LowestOf(type)),
+                                std::min(r.high, HighestOf(type)), r.wrapped);
   }
   void Run(const Stmt&, const ShuffleXorStmt& s) { Shuffled(s.dst, s.value); }
   void Run(const Stmt& stmt, const ShuffleIndexStmt& s) {

@@ -131,7 +131,8 @@ Poly Algebra::Choose(std::vector<Symbol::Case> cases, Type type) {
   const Int high = std::max(symbols_.High(a.value), symbols_.High(b.value));
   symbol.max = std::min(high, HighestOf(type)) / scale;
   symbol.wrapped = wrapped;
-  symbol.over_params = keyed && std::all_of(key.begin(), key.end(), [&](const Poly& p) { return symbols_.OverParams(p); });
+  symbol.over_params =
+      keyed && std::all_of(key.begin(), key.end(), [&](const Poly& p) { return symbols_.OverParams(p); });
   symbol.cases = {{a.value.DividedBy(scale), a.facts}, {b.value.DividedBy(scale), b.facts}};
   const Sym s = symbols_.Add(std::move(symbol));
   const Poly value = Poly::Of(s) * Poly(scale);

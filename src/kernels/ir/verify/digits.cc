@@ -32,9 +32,8 @@ bool DigitProver::Distinct(const std::map<Sym, Poly>& strides, Int size, const F
   // Every stride must be at least what all smaller digits together reach.
   Poly reach = size;
   while (!left.empty()) {
-    const auto next = std::find_if(left.begin(), left.end(), [&](const auto& digit) {
-      return algebra_.NotNegative(digit.second - reach, facts);
-    });
+    const auto next = std::find_if(
+        left.begin(), left.end(), [&](const auto& digit) { return algebra_.NotNegative(digit.second - reach, facts); });
     if (next == left.end()) return false;
     reach = reach + next->second * Poly::Of(next->first);
     left.erase(next);
@@ -58,8 +57,8 @@ bool DigitProver::Learn(std::set<Sym>& known, const Facts& facts) const {
   bool learned = false;
   for (const Poly& fact : facts) {
     // A sum that is at most zero: all of it is zero. Or an equation, given by both directions.
-    const bool zero = fact.constant() == 0 && std::all_of(fact.terms().begin(), fact.terms().end(),
-                                                          [](const auto& t) { return t.second < 0; });
+    const bool zero = fact.constant() == 0 &&
+                      std::all_of(fact.terms().begin(), fact.terms().end(), [](const auto& t) { return t.second < 0; });
     const Poly opposite = Poly(0) - fact;
     if (zero) {
       for (const auto& [monomial, c] : fact.terms())

@@ -124,9 +124,9 @@ void CheckExclusive(const Kernel& kernel, const Algebra& algebra, const ThreadSy
     for (size_t j = 0; j < accesses.size(); ++j) {
       const GlobalAccess& b = accesses[j];
       if (b.buffer != a.buffer || (b.store && j <= i) || exclusive.Pair(a, b)) continue;
-      report.Add(Rule::kV8, *a.stmt,
-                 "not shown that other threads stay clear of these bytes in \"" + DumpHead(kernel, *b.stmt) + "\": " +
-                     place);
+      report.Add(
+          Rule::kV8, *a.stmt,
+          "not shown that other threads stay clear of these bytes in \"" + DumpHead(kernel, *b.stmt) + "\": " + place);
     }
   }
 }

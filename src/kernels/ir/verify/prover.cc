@@ -90,9 +90,8 @@ Facts Prover::Closure(const Poly& p, const Facts& facts, std::vector<Sym>& reach
     grew = false;
     for (size_t i = 0; i < facts.size(); ++i) {
       const bool linked = std::any_of(facts[i].terms().begin(), facts[i].terms().end(), [&](const auto& t) {
-        return t.first.empty() ? facts[i].IsConstant() : std::any_of(t.first.begin(), t.first.end(), [&](Sym s) {
-          return seen.contains(s);
-        });
+        return t.first.empty() ? facts[i].IsConstant()
+                               : std::any_of(t.first.begin(), t.first.end(), [&](Sym s) { return seen.contains(s); });
       });
       if (used[i] || !linked) continue;
       used[i] = true;
