@@ -51,7 +51,11 @@ function(quern_test NAME)
   target_compile_definitions(${NAME} PRIVATE QUERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_precompile_headers(${NAME} REUSE_FROM quern_test_pch)
   add_test(NAME ${NAME} COMMAND ${NAME})
-  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600)
+  set(timeout 600)
+  if(QUERN_SANITIZER)
+    set(timeout 3000)  # model tests run some ten times slower
+  endif()
+  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${timeout})
 endfunction()
 
 # quern_bench(NAME SRCS ... DEPS ...): a Google Benchmark executable, built with QUERN_BUILD_BENCHES.

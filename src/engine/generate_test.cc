@@ -97,7 +97,8 @@ TEST_P(DemoModel, GoldenRepliesThroughThePublicApi) {
 TEST_P(DemoModel, TokenizerVectors) {
   const auto text = TextModel::Load({std::string(QUERN_SOURCE_DIR) + "/models/" + GetParam(), {}, {}, false});
   ASSERT_TRUE(text.has_value()) << text.error().ToString();
-  for (const Json& vector : Golden(GetParam())["tokenizer"]) {
+  const Json golden = Golden(GetParam());
+  for (const Json& vector : golden["tokenizer"]) {
     const auto ids = (*text)->Encode(vector["text"].get<std::string>(), {true, true});
     EXPECT_EQ(ids, vector["ids"].get<std::vector<TokenId>>()) << vector["text"];
     const auto decoded = (*text)->Decode(ids, true);

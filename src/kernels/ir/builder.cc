@@ -184,9 +184,37 @@ Kernel Builder::Finish(Value num_tiles) && {
 
 namespace {
 
+const Expr* Constant(Value v) {
+  const Expr& e = v.builder->kernel().expr(v.id);
+  return e.op == Op::kConst ? &e : nullptr;
+}
+
+// Generators write `base + part * size` for parts and sizes that are often constants; folding them keeps the text
+// short. Only u32 and u64: their arithmetic wraps and has no other rule.
+Value Fold(Op op, Value a, Value b) {
+  if (a.type() != kU32 && a.type() != kU64) return {};
+  const Expr *x = Constant(a), *y = Constant(b);
+  const auto constant = [&](uint64_t bits) {
+    return a.builder->Const(a.type(), a.type() == kU32 ? bits & 0xFFFFFFFFu : bits);
+  };
+  if (x != nullptr && y != nullptr) {
+    if (op == Op::kAdd) return constant(x->value + y->value);
+    if (op == Op::kSub) return constant(x->value - y->value);
+    if (op == Op::kMul) return constant(x->value * y->value);
+    if (op == Op::kAnd) return constant(x->value & y->value);
+  }
+  const bool x_zero = x != nullptr && x->value == 0, y_zero = y != nullptr && y->value == 0;
+  if (op == Op::kAdd && x_zero) return b;
+  if ((op == Op::kAdd || op == Op::kSub || op == Op::kOr) && y_zero) return a;
+  if (op == Op::kMul && (x_zero || y_zero)) return constant(0);
+  if ((op == Op::kMul || op == Op::kDiv) && y != nullptr && y->value == 1) return a;
+  return {};
+}
+
 Value Binary(Op op, Value a, Value b) {
   QUERN_CHECK(a.type() == b.type());
-  return a.builder->Make(op, a.type(), {a, b});
+  const Value folded = Fold(op, a, b);
+  return folded.builder != nullptr ? folded : a.builder->Make(op, a.type(), {a, b});
 }
 
 Value Compare(Op op, Value a, Value b) {
@@ -196,6 +224,10 @@ Value Compare(Op op, Value a, Value b) {
 
 Value Shift(Op op, Value a, Value b) {
   QUERN_CHECK(b.type() == kU32);
+  const Expr *x = Constant(a), *y = Constant(b);
+  if (y != nullptr && y->value == 0) return a;
+  if (a.type() == kU32 && op == Op::kShr && x != nullptr && y != nullptr && y->value < 32)
+    return a.builder->U32(static_cast<uint32_t>(x->value >> y->value));
   return a.builder->Make(op, a.type(), {a, b});
 }
 

@@ -45,7 +45,7 @@ const MatmulKernel& FindMatmul(DType dtype, device::cpu::Isa isa, Numerics numer
 // Reorders (and quantises) M rows x [M, ldx] of K columns into buffers of the given capacity; see Activations.
 void PrepareF32(device::cpu::Isa isa, const float* x, int64_t ldx, int64_t num_rows, int64_t num_cols, float* out);
 // A NaN or an infinity in a block makes its d that value and so reaches every output of the row. Blocks whose d is
-// below the smallest normal float have codes 0.
+// below kQa8SmallestScale have codes 0.
 void PrepareQa8(device::cpu::Isa isa, const float* x, int64_t ldx, int64_t num_rows, int64_t num_cols, int8_t* q,
                 float* d, int16_t* isum);
 

@@ -272,7 +272,7 @@ void PrepareQa8Portable(const float* x, int64_t ldx, int64_t num_rows, int64_t n
       uint32_t largest = 0;
       for (const float v : values) largest = std::max(largest, std::bit_cast<uint32_t>(v) & 0x7FFFFFFFu);
       const float scale = std::bit_cast<float>(largest) / 127.0f;
-      const float inverse = scale >= std::numeric_limits<float>::min() ? 1.0f / scale : 0.0f;
+      const float inverse = scale >= kQa8SmallestScale ? 1.0f / scale : 0.0f;
       const int64_t at = row * num_blocks + position;
       d[at] = scale;
       isum[2 * at] = isum[2 * at + 1] = 0;

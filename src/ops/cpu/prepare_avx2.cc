@@ -66,7 +66,6 @@ void PrepareF32Avx2(const float* x, int64_t ldx, int64_t num_rows, int64_t num_c
 
 void PrepareQa8Avx2(const float* x, int64_t ldx, int64_t num_rows, int64_t num_cols, int8_t* q, float* d,
                     int16_t* isum) {
-  constexpr float kSmallestNormal = 0x1p-126f;
   const int64_t num_blocks = (num_cols + 31) / 32;
   for (int64_t row = 0; row < num_rows; ++row, x += ldx) {
     for (const int chain : kChainOrder) {
@@ -74,7 +73,7 @@ void PrepareQa8Avx2(const float* x, int64_t ldx, int64_t num_rows, int64_t num_c
         __m256 values[4];
         LoadBlock(x, b, num_cols, values);
         const float scale = LargestMagnitude(values) / 127.0f;
-        const __m256 inverse = _mm256_set1_ps(scale >= kSmallestNormal ? 1.0f / scale : 0.0f);
+        const __m256 inverse = _mm256_set1_ps(scale >= kQa8SmallestScale ? 1.0f / scale : 0.0f);
         __m256i codes[4];
         for (int v = 0; v < 4; ++v) codes[v] = RoundAway(_mm256_mul_ps(values[v], inverse));
         *d = scale;
