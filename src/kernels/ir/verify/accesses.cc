@@ -119,6 +119,20 @@ class Walk {
           algebra_.UnknownBetween("%" + kernel_.registers[reg].name, r.low, r.high, r.wrapped);
   }
 
+  // The least constant from `least` on among the expressions that set the register in the body; else `least`.
+  Int NextConstant(const Block& body, RegId reg, Int least) const {
+    Int next = kMaxU64;
+    ForEachStmt(body, [&](const Stmt& stmt) {
+      const auto* set = std::get_if<SetStmt>(&stmt.node);
+      if (set == nullptr || set->dst != reg) return;
+      for (const ExprId id : NodesOf(kernel_, set->value)) {
+        const Expr& e = kernel_.expr(id);
+        if (e.op == Op::kConst && IsIntegerType(e.type) && Int{e.value} >= least) next = std::min(next, Int{e.value});
+      }
+    });
+    return next == kMaxU64 ? least : next;
+  }
+
   void Run(const Stmt& stmt, const ForStmt& s) {
     const Poly begin = eval_.Integer(s.begin), end = eval_.Integer(s.end);
     if (symbols().Wrapped(begin) || symbols().Wrapped(end))
@@ -143,12 +157,15 @@ class Walk {
       for (auto& [reg, r] : changed) {
         const auto after = eval_.state().integers.find(reg);
         const Type type = kernel_.registers[reg].type;
-        const Range got = after == eval_.state().integers.end() ? Range{LowestOf(type), HighestOf(type), false}
-                                                                : RangeOf(after->second);
-        if (got.low >= r.low && got.high <= r.high && got.wrapped <= r.wrapped) continue;
+        const bool known = after != eval_.state().integers.end();
+        const Range got = known ? RangeOf(after->second) : Range{LowestOf(type), HighestOf(type), false};
+        if (got.wrapped <= r.wrapped && known && algebra_.AtMost(after->second, r.high) &&
+            algebra_.NotNegative(after->second - r.low))
+          continue;
         stable = false;
-        r = {std::min(r.low, got.low), std::max(r.high, got.high), r.wrapped || got.wrapped};
-        if (i >= kWidenings) r = {LowestOf(type), HighestOf(type), r.wrapped};
+        // A bound that is computed with a constant, such as slot == 3 ? 0 : slot + 1, is most often that constant.
+        const Int high = i >= kWidenings ? HighestOf(type) : NextConstant(s.body, reg, std::max(r.high, got.high));
+        r = {i >= kWidenings ? LowestOf(type) : std::min(r.low, got.low), high, r.wrapped || got.wrapped};
         r.low = std::max(r.low, LowestOf(type));
         r.high = std::min(r.high, HighestOf(type));
       }

@@ -102,7 +102,7 @@ Facts Prover::Closure(const Poly& p, const Facts& facts, std::vector<Sym>& reach
   // The guards first: they are what the kernel's author meant.
   Facts ordered;
   for (size_t i = 0; i < facts.size(); ++i)
-    if (used[i]) ordered.push_back(facts[i]);
+    if (used[i]) ordered.push_back(Tightened(facts[i]));
   ordered.insert(ordered.end(), of_symbols.begin(), of_symbols.end());
   return ordered;
 }
