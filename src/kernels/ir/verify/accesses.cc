@@ -31,7 +31,12 @@ class Walk {
     }
     eval_.SetTiles(num_tiles_);
     Run(kernel_.body);
-    const ThreadSymbols threads{eval_.tile(), eval_.warp(), eval_.lane(), num_tiles_ == Poly(1), kernel_.warps <= 1};
+    Symbol which;
+    which.name = "which";
+    which.max = 1;
+    const Sym either = algebra_.symbols().Add(std::move(which));
+    const ThreadSymbols threads{eval_.tile(),          eval_.warp(),       eval_.lane(),
+                                num_tiles_ == Poly(1), kernel_.warps <= 1, either};
     CheckExclusive(kernel_, algebra_, threads, accesses_, report_);
   }
 

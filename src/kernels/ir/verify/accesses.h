@@ -20,6 +20,7 @@ struct GlobalAccess {
 struct ThreadSymbols {
   Sym tile, warp, lane;
   bool one_tile, one_warp;  // there is only one
+  Sym which;                // 0 or 1: of two accesses, which one
 };
 
 void CheckExclusive(const Kernel& kernel, const Algebra& algebra, const ThreadSymbols& threads,

@@ -9,13 +9,14 @@ namespace {
 
 class Exclusive {
  public:
-  Exclusive(const Algebra& algebra, const ThreadSymbols& threads) : algebra_(algebra), prover_(algebra, threads) {}
+  Exclusive(const Algebra& algebra, const ThreadSymbols& threads)
+      : algebra_(algebra), threads_(threads), prover_(algebra, threads) {}
 
   bool Itself(const GlobalAccess& a) const { return SamePlace(a, a); }
 
   bool Pair(const GlobalAccess& a, GlobalAccess b) const {
     RenameSteps(a, b);
-    return SamePlace(a, b) || SamePlace(b, a) || Apart(a, b);
+    return SamePlace(a, b) || SamePlace(b, a) || Interleaved(a, b) || Interleaved(b, a) || Apart(a, b);
   }
 
  private:
@@ -39,6 +40,16 @@ class Exclusive {
     std::set<Sym> known;
     for (const auto& [s, stride] : digits->strides) known.insert(s);
     return prover_.TellThread(known, facts);
+  }
+
+  // The same offset but for a distance that is a digit of its own, such as the next row: no byte in common at all.
+  bool Interleaved(const GlobalAccess& a, const GlobalAccess& b) const {
+    const Poly distance = b.offset - a.offset;
+    const auto digits = DigitsOf(symbols(), a.offset);
+    if (!digits || !symbols().OverParams(distance)) return false;
+    std::map<Sym, Poly> strides = digits->strides;
+    strides[threads_.which] = distance;
+    return prover_.Distinct(strides, std::max(a.size, b.size), Common(a.facts, b.facts));
   }
 
   // The steps of two loops that run alike are one digit: the two points that are compared are independent anyway.
@@ -105,6 +116,7 @@ class Exclusive {
   }
 
   const Algebra& algebra_;
+  const ThreadSymbols& threads_;
   const DigitProver prover_;
 };
 

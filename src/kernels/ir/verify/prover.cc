@@ -99,9 +99,9 @@ Facts Prover::Closure(const Poly& p, const Facts& facts, std::vector<Sym>& reach
       visit(facts[i]);
     }
   }
-  // The guards first: they are what the kernel's author meant.
+  // The innermost guards first: they are what the kernel's author meant.
   Facts ordered;
-  for (size_t i = 0; i < facts.size(); ++i)
+  for (size_t i = facts.size(); i-- > 0;)
     if (used[i]) ordered.push_back(Tightened(facts[i]));
   ordered.insert(ordered.end(), of_symbols.begin(), of_symbols.end());
   return ordered;
