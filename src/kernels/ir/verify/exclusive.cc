@@ -49,7 +49,12 @@ class Exclusive {
     if (!digits || !symbols().OverParams(distance)) return false;
     std::map<Sym, Poly> strides = digits->strides;
     strides[threads_.which] = distance;
-    return prover_.Distinct(strides, std::max(a.size, b.size), Common(a.facts, b.facts));
+    // Guards of the two that differ like the offsets do are one guard, with the digit in it.
+    Facts facts = Common(a.facts, b.facts);
+    for (const Poly& fa : a.facts)
+      for (const Poly& fb : b.facts)
+        if (!(fa == fb) && symbols().OverParams(fb - fa)) facts.push_back(fa + (fb - fa) * Poly::Of(threads_.which));
+    return prover_.Distinct(strides, std::max(a.size, b.size), facts);
   }
 
   // The steps of two loops that run alike are one digit: the two points that are compared are independent anyway.

@@ -58,8 +58,10 @@ bool Prover::Step(Poly p, int depth, Search& search) const {
       if (c >= 0 || (term.empty() && !target.empty()) || !Divides(term, target, rest)) continue;
       const Poly one = Multiplier(p, term, &target);
       const Poly all = term.empty() ? one : Multiplier(p, term, nullptr);
-      if (Step(p * Poly(-c) - all * fact, depth - 1, search)) return true;
-      if (!(one == all) && Step(p * Poly(-c) - one * fact, depth - 1, search)) return true;
+      // For integers, p >= 0 if k p + k - 1 >= 0.
+      const Poly scaled = p * Poly(-c) + Poly(-c - 1);
+      if (Step(scaled - all * fact, depth - 1, search)) return true;
+      if (!(one == all) && Step(scaled - one * fact, depth - 1, search)) return true;
     }
   }
   search.failed[p] = depth;
