@@ -30,6 +30,12 @@ class Writer {
     return std::move(out_);
   }
 
+  std::string Head(const Stmt& stmt) {
+    std::visit([this](const auto& s) { Write(s); }, stmt.node);
+    out_.resize(out_.find('\n'));
+    return std::move(out_);
+  }
+
  private:
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
@@ -121,5 +127,7 @@ class Writer {
 }  // namespace
 
 std::string Dump(const Kernel& kernel) { return Writer(kernel).Run(); }
+
+std::string DumpHead(const Kernel& kernel, const Stmt& stmt) { return Writer(kernel).Head(stmt); }
 
 }  // namespace quern::kernels::ir
