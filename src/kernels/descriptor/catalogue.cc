@@ -39,7 +39,7 @@ Descriptor Rp16MatmulDescriptor(DType format, uint32_t k_multiple) {
           .weights = {{format, Layout::kRp16}},
           .in = Encoding::kQa8,
           .out = Encoding::kF32,
-          .dims = {{"K", k_multiple, 65536, k_multiple}, {"N", 1, 1u << 24, 1}, {"R", 1, 1u << 16, 1}},
+          .dims = {{"K", k_multiple, 65536, k_multiple}, {"N", 1, 1u << 22, 1}, {"R", 1, 1u << 16, 1}},
           .epilogue = {Epilogue::kStore},
           .numerics = NumericsClass::kDotI8};
 }

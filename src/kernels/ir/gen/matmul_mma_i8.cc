@@ -61,7 +61,7 @@ class Generator {
 
     panels_ = b_.Let("panels", panels);
     panel_bytes_ = b_.Let("panel_bytes", panel_bytes);
-    const Value pairs = b_.Let("pairs", b_.DivideUp(blocks_, 2));
+    pairs_ = b_.Let("pairs", b_.DivideUp(blocks_, 2));
     groups_ = b_.Let("groups", b_.DivideUp(blocks_, 8));
     stages_per_panel_ = s_.unroll == 1 ? groups_ : b_.Let("stages_per_panel", b_.DivideUp(groups_, s_.unroll));
     row_tile_ = b_.Let("row_tile", b_.Tile() % row_tiles_);
@@ -70,7 +70,7 @@ class Generator {
     reader_ = {format_, b_.Lane(), b_.Let("g", b_.Lane() >> 2), b_.Let("t", b_.Lane() & 3)};
     ring_base_ = b_.Let("ring_base", b_.Warp() * (s_.stages * stage_bytes_));
     const Value has_row = b_.Let("has_row", row_tile_ * kTileRows + reader_.g < rows_);
-    x_.emplace(b_, Qa8Reader::Options{q_, d_, isum_, form_.has_min, chains_, part_, row_tile_, pairs, has_row});
+    x_.emplace(b_, Qa8Reader::Options{q_, d_, isum_, form_.has_min, chains_, part_, row_tile_, pairs_, has_row});
     lane_at_ = b_.Let("lane_at", b_.Lane() * 16);
 
     const Value first_at = PanelAt(first_);
@@ -199,7 +199,9 @@ class Generator {
   // Pair i of this warp in a group that exists if `group_exists`: in the last group pairs may be missing.
   Value PairExists(Value group, uint32_t i, Value group_exists) {
     if (!ragged_) return group_exists;
-    return group * 8 + part_ * chains_ + 2 * i < blocks_;
+    // The second condition follows from the first; the verifier needs it to bound the address.
+    const Value first_pair = chains_ == 1 ? part_ >> 1 : part_ * (chains_ / 2);
+    return (group * 8 + part_ * chains_ + 2 * i < blocks_) & (group * 4 + first_pair + i < pairs_);
   }
 
   void RunGroup(Value group, Value base, std::span<const PairOperand> operands) {
@@ -346,7 +348,7 @@ class Generator {
   bool ragged_ = false;  // K may be no multiple of 256
   Builder b_;
   uint32_t w_ = 0, q_ = 0, d_ = 0, isum_ = 0, y_ = 0, ring_ = 0, sums_ = 0;
-  Value rows_, n_, blocks_, panels_, panel_bytes_, groups_, stages_per_panel_, row_tiles_;
+  Value rows_, n_, blocks_, panels_, panel_bytes_, groups_, pairs_, stages_per_panel_, row_tiles_;
   Value row_tile_, part_, first_, ring_base_, lane_at_;
   Rp16Reader reader_{};
   std::optional<Qa8Reader> x_;

@@ -128,7 +128,8 @@ RowPair ReadScale(Builder& b, const Rp16Reader& r, uint32_t array, Value block, 
         b.Let("e_bits", b.Cast(kU32, b.LoadShared("e_pair", kU16, array, block + r.g * 2 + layout.scale)));
     const auto power = [&](Value e) {
       // 2^(e - 128); the two smallest are subnormal.
-      return b.Bitcast(kF32, b.Select(b.U32(1) < e, (e - 1) << 23, b.U32(0x00200000u) << (e & 1)));
+      return b.Bitcast(kF32,
+                       b.Select(b.U32(1) < e, (e - 1) << 23, b.Select(e == 0, b.U32(0x00200000u), b.U32(0x00400000u))));
     };
     return {power(b.Let("e", pair & 255)), power(b.Let("e", pair >> 8))};
   }
