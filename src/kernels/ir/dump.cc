@@ -30,6 +30,12 @@ class Writer {
     return std::move(out_);
   }
 
+  // The statement's own line, without what it holds.
+  std::string LineOf(const Stmt& stmt) {
+    std::visit([this](const auto& s) { Write(s); }, stmt.node);
+    return out_.substr(0, out_.find('\n'));
+  }
+
  private:
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
@@ -121,5 +127,6 @@ class Writer {
 }  // namespace
 
 std::string Dump(const Kernel& kernel) { return Writer(kernel).Run(); }
+std::string Dump(const Kernel& kernel, const Stmt& stmt) { return Writer(kernel).LineOf(stmt); }
 
 }  // namespace quern::kernels::ir

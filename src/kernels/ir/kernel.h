@@ -162,6 +162,7 @@ struct AsyncCopyStmt {
   ExprId global_offset;
   ExprId predicate;
 };
+// Ends a group of the thread's copies. Every copy belongs to a group before the tile ends.
 struct AsyncCommitStmt {};
 struct AsyncWaitStmt {
   uint32_t pending;  // groups that may still be in flight
@@ -248,6 +249,8 @@ struct Kernel {
 
 // Deterministic text of the whole kernel, without its id: identity of the IR and what reviewers read.
 std::string Dump(const Kernel& kernel);
+// One statement of it, for messages: its own line, without the blocks it holds.
+std::string Dump(const Kernel& kernel, const Stmt& stmt);
 std::string_view NameOf(Op op);
 std::string_view NameOf(MmaKind kind);
 std::string_view NameOf(Uniform uniform);
