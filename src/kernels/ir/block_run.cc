@@ -60,7 +60,7 @@ Status BlockRun::Run() {
   if (!failed()) return {};
   if (broken_ == nullptr) return Fail(Code::kFailedPrecondition, "kernel {}: {}", kernel_.id, state_.fault);
   return Fail(Code::kFailedPrecondition, "kernel {}: {} (at {}): {}", kernel_.id, state_.fault,
-              std::visit(PlaceName(kernel_), broken_->node), Dump(kernel_, *broken_));
+              std::visit(PlaceName(kernel_), broken_->node), DumpHead(kernel_, *broken_));
 }
 
 void BlockRun::Run(const Block& block) {

@@ -30,10 +30,10 @@ class Writer {
     return std::move(out_);
   }
 
-  // The statement's own line, without what it holds.
-  std::string LineOf(const Stmt& stmt) {
+  std::string Head(const Stmt& stmt) {
     std::visit([this](const auto& s) { Write(s); }, stmt.node);
-    return out_.substr(0, out_.find('\n'));
+    out_.resize(out_.find('\n'));
+    return std::move(out_);
   }
 
  private:
@@ -127,6 +127,7 @@ class Writer {
 }  // namespace
 
 std::string Dump(const Kernel& kernel) { return Writer(kernel).Run(); }
-std::string Dump(const Kernel& kernel, const Stmt& stmt) { return Writer(kernel).LineOf(stmt); }
+
+std::string DumpHead(const Kernel& kernel, const Stmt& stmt) { return Writer(kernel).Head(stmt); }
 
 }  // namespace quern::kernels::ir

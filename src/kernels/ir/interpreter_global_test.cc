@@ -134,6 +134,25 @@ TEST(InterpreterGlobal, ReadersOfSeveralTiles) {
       "tile 2, thread 0: byte 20 is written, but was read by several tiles", "store to both");
 }
 
+// The last bytes of a buffer whose size is no multiple of the access.
+TEST(InterpreterGlobal, RaggedEnd) {
+  const auto load = [](Type type, uint64_t offset, uint64_t bytes) {
+    Builder b({});
+    b.Load("x", type, b.AddBuffer("x", Access::kRead, b.U64(bytes)), b.U64(offset));
+    const Kernel kernel = std::move(b).Finish(b.U32(1));
+    std::vector<uint32_t> words(8);
+    Launch launch;
+    launch.buffers = {std::as_writable_bytes(std::span(words))};
+    return Interpret(kernel, launch).has_value();
+  };
+  for (const Type type : {kU8, kU16, kU32, kU64, kU32x4}) {
+    const uint64_t size = static_cast<uint64_t>(BytesOf(type));
+    EXPECT_TRUE(load(type, size, 2 * size));
+    EXPECT_FALSE(load(type, size, 2 * size - 1)) << size;
+    EXPECT_FALSE(load(type, size, size)) << size;
+  }
+}
+
 // ---- Options.
 
 class InterpreterComplete : public testing::Test {

@@ -249,8 +249,8 @@ struct Kernel {
 
 // Deterministic text of the whole kernel, without its id: identity of the IR and what reviewers read.
 std::string Dump(const Kernel& kernel);
-// One statement of it, for messages: its own line, without the blocks it holds.
-std::string Dump(const Kernel& kernel, const Stmt& stmt);
+// The line of one statement, without the statements inside it.
+std::string DumpHead(const Kernel& kernel, const Stmt& stmt);
 std::string_view NameOf(Op op);
 std::string_view NameOf(MmaKind kind);
 std::string_view NameOf(Uniform uniform);
