@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -18,12 +19,18 @@ namespace quern::kernels::ir {
 struct Launch {
   std::vector<std::span<std::byte>> buffers;  // in the order of Kernel::buffers
   std::vector<uint32_t> params;               // bits, in the order of Kernel::params
-  uint64_t seed = 0;
+  uint64_t seed = 0;                          // 0: tiles in increasing order
+};
+
+struct InterpretOptions {
+  // Buffers (indices; of Access::kWrite or kReadWrite) of which the launch must write each of the min_bytes.
+  std::vector<uint32_t> written_in_full;
 };
 
 // Runs all tiles. FailedPrecondition when the launch breaks the kernel's contract (parameter ranges, buffer sizes) or
-// the kernel breaks a rule: the message names the rule, the statement, the tile, the thread and the numbers.
-Status Interpret(const Kernel& kernel, const Launch& launch);
+// the kernel breaks a rule: the message names the rule, the statement, the tile, the thread and the numbers. Buffers
+// then hold what was written so far.
+Status Interpret(const Kernel& kernel, const Launch& launch, const InterpretOptions& options = {});
 
 // A u32 or u64 expression over parameters alone: num_tiles, min_bytes.
 uint64_t EvaluateOverParams(const Kernel& kernel, ExprId expr, std::span<const uint32_t> params);

@@ -26,12 +26,14 @@ TEST(InterpreterControl, BarrierNeedsTheWholeBlock) {
 
 TEST(InterpreterControl, WarpStatementsNeedWholeWarps) {
   const auto under_mask = [](const char* what, const char* place, const std::function<void(CaseBuilder&)>& body) {
-    ExpectCaught(
-        {.warps = 2},
-        [&](CaseBuilder& io, bool broken) {
-          io.b.If(io.b.Thread() < (broken ? 63 : 32), Uniform::kThread, [&] { body(io); });
-        },
-        std::string("thread 32: ") + what + " with 31 of 32 threads", place);
+    for (const uint32_t count : {1u, 16u, 31u}) {
+      ExpectCaught(
+          {.warps = 2},
+          [&](CaseBuilder& io, bool broken) {
+            io.b.If(io.b.Thread() < (broken ? 32 + count : 32), Uniform::kThread, [&] { body(io); });
+          },
+          std::string("thread 32: ") + what + " with " + std::to_string(count) + " of 32 threads", place);
+    }
   };
   under_mask("a warp synchronisation", "warp_sync", [](CaseBuilder& io) { io.b.WarpSync(); });
   under_mask("a shuffle", "shuffle to x", [](CaseBuilder& io) { io.b.ShuffleXor("x", io.b.Lane(), 1); });

@@ -69,6 +69,7 @@ TEST(InterpreterCopy, CopyOverWhatIsStillUsed) {
         io.b.LoadShared("x", kU32, s, own ^ 16);
         if (!broken) io.b.Barrier();
         io.b.AsyncCopy(s, own, io.in, io.b.Wide(own));
+        io.b.AsyncCommit();
       },
       "thread 0: race: byte 0 was read by thread 1 with no barrier between", "asynchronous copy to s");
   ExpectCaught(
@@ -96,6 +97,19 @@ TEST(InterpreterCopy, CopyOfZerosIsWaitedFor) {
         io.b.LoadShared("x", kU32, s, io.b.Lane() * 16);
       },
       "is read before its asynchronous copy by thread 0 was waited for", "load of s to x");
+}
+
+// Nobody waits for a copy that is in no group, so it could land in the memory of the next tile.
+TEST(InterpreterCopy, CopyThatIsNeverCommitted) {
+  for (const bool committed : {true, false}) {
+    const CaseRun run = RunCase({}, [&](CaseBuilder& io) {
+      io.b.AsyncCopy(io.b.AddShared("s", 512), io.b.Lane() * 16, io.in, io.b.U64(0));
+      if (committed) io.b.AsyncCommit();
+    });
+    EXPECT_EQ(run.error, committed ? ""
+                                   : "kernel : tile 0, thread 0: the tile ends with asynchronous copies that were not "
+                                     "committed");
+  }
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ TEST(InterpreterFault, AccessAgainstTheBuffersDirection) {
       [](CaseBuilder& io, bool broken) {
         const uint32_t s = io.b.AddShared("s", 512);
         io.b.AsyncCopy(s, io.b.Lane() * 16, broken ? io.out : io.in, io.b.U64(0));
+        io.b.AsyncCommit();
       },
       "a load from a write-only buffer", "asynchronous copy to s");
 }
@@ -95,48 +96,6 @@ TEST(InterpreterFault, TwoThreadsWriteOneByte) {
       "tile 1, thread 0: byte 124 is written by two threads", "store to out");
 }
 
-TEST(InterpreterFault, ReadOfWhatAnotherThreadWrote) {
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        io.b.Store(io.both, io.Word(io.b.Lane()), io.b.U32(1));
-        io.b.Load("x", kU32, io.both, io.Word(broken ? io.b.Lane() ^ 1 : io.b.Lane()));
-      },
-      "thread 0: byte 4 is read after another thread wrote it", "load of both to x");
-}
-
-// Lanes step together here, so the read still finds the old value; on a device it may find either.
-TEST(InterpreterFault, WriteOfWhatAnotherThreadRead) {
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        io.b.Load("x", kU32, io.both, io.Word(broken ? io.b.Lane() ^ 1 : io.b.Lane()));
-        io.b.Store(io.both, io.Word(io.b.Lane()), io.b.U32(1));
-      },
-      "thread 0: byte 0 is written after another thread read it", "store to both");
-  // Many readers are fine while nobody writes.
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        io.b.Load("x", kU32, io.both, io.b.U64(64));
-        io.b.Load("y", kU32, io.both, io.b.U64(64));
-        io.b.Store(io.both, io.b.U64(broken ? 64 : 68), io.b.U32(1), io.b.Lane() == 31);
-      },
-      "thread 31: byte 64 is written after another thread read it", "store to both");
-}
-
-// Whatever the order of the tiles.
-TEST(InterpreterFault, TilesThatDependOnEachOther) {
-  for (uint64_t seed = 0; seed < 6; ++seed) {
-    const CaseRun run = RunCase({.tiles = 2, .seed = seed}, [](CaseBuilder& io) {
-      const Value at = io.b.Tile() * 32 + io.b.Lane();
-      const Value x = io.b.Load("x", kU32, io.both, io.Word(at + 32));
-      io.b.Store(io.both, io.Word(at), x);
-    });
-    EXPECT_NE(run.error.find("another thread"), std::string::npos) << "seed " << seed << ": " << run.error;
-  }
-}
-
 // ---- Values.
 
 TEST(InterpreterFault, RegisterThatNobodySet) {
@@ -151,6 +110,11 @@ TEST(InterpreterFault, RegisterThatNobodySet) {
         },
         std::string("thread 3: ") + rule, place);
   };
+  with_register("the assignment uses a value that was never set", "set x",
+                [](CaseBuilder& io, Value r) { io.b.Let("x", r); });
+  with_register("the assignment uses a value that was never set", "set x", [](CaseBuilder& io, Value r) {
+    io.b.Let("x", io.b.Select(io.b.Lane() == 3, (r ^ r) + 1, io.b.U32(0)));  // nor may it cancel out
+  });
   with_register("an output gets a value that was never set", "store to out",
                 [](CaseBuilder& io, Value r) { io.Out(r); });
   with_register("the offset uses a value that was never set", "store to out",
@@ -180,15 +144,16 @@ TEST(InterpreterFault, RegisterThatNobodySet) {
                 [](CaseBuilder& io, Value r) { io.b.StoreShared(io.b.AddShared("s", 128), io.b.Lane() * 4, r); });
 }
 
-// To copy poison, and to store it nowhere, is no fault.
+// A select that does not take it, and a store whose predicate is false, do not use a value.
 TEST(InterpreterFault, PoisonThatIsNotUsed) {
   const CaseRun run = RunCase({}, [](CaseBuilder& io) {
     Builder& b = io.b;
     const Reg r = b.Declare("r", kU32);
     b.If(b.Lane() < 16, Uniform::kThread, [&] { b.Set(r, b.Lane()); });
-    const Value copy = b.Let("copy", Value(r) + 1);
-    b.Store(io.out, io.Word(b.Lane()), copy, b.Lane() < 16);
-    b.StoreShared(b.AddShared("s", 128), b.Lane() * 4, copy, b.Lane() < 16);
+    b.Let("chosen", b.Select(b.Lane() < 16, Value(r) + 1, b.U32(7)));
+    b.Store(io.out, io.Word(b.Lane()), Value(r) + 1, b.Lane() < 16);
+    b.StoreShared(b.AddShared("s", 128), b.Lane() * 4, r, b.Lane() < 16);
+    b.LoadShared("unwritten", kU32, b.AddShared("t", 128), b.Lane() * 4);
   });
   EXPECT_EQ(run.error, "");
 }
@@ -221,6 +186,44 @@ TEST(InterpreterFault, ExpressionsInEveryPlaceNameTheirStatement) {
   in_place("store to s",
            [](CaseBuilder& io, Value v) { io.b.StoreShared(io.b.AddShared("s", 128), io.b.Lane() * 4, v); });
   in_place("shuffle to x", [](CaseBuilder& io, Value v) { io.b.ShuffleXor("x", v, 1); });
+}
+
+// Operands that do not fit the statement: nothing is read beyond them.
+TEST(InterpreterFault, TypesThatDoNotFit) {
+  ExpectCaught(
+      {},
+      [](CaseBuilder& io, bool broken) {
+        const Value zero = io.b.I32(0), one = io.b.U32(1);
+        io.b.Mma(MmaKind::kS8S8K16, io.b.Declare("d", kI32x4), broken ? one : io.b.Vector({one, one}), one,
+                 io.b.Vector({zero, zero, zero, zero}));
+      },
+      "an operand of the mma has another type than its kind", "mma to d");
+  Builder b({});
+  const Reg r = b.Declare("r", kU32x4);
+  b.Set(r, b.Vector({b.Lane(), b.Lane(), b.Lane(), b.Lane()}));
+  Kernel kernel = std::move(b).Finish(b.U32(1));
+  EXPECT_TRUE(Interpret(kernel, {}).has_value());
+  kernel.registers[0].type = kU32x2;
+  const Status status = Interpret(kernel, {});
+  ASSERT_FALSE(status.has_value());
+  EXPECT_NE(status.error().message.find("the value has another type than its register"), std::string::npos);
+}
+
+// Kernel, tile, thread, rule and numbers, the place, and the statement's line.
+TEST(InterpreterFault, TheWholeMessage) {
+  Builder b({.warps = 2});
+  const uint32_t y = b.AddBuffer("y", Access::kWrite, b.U64(512));
+  b.If(b.Warp() == 1, Uniform::kWarp, [&] { b.Store(y, b.Wide(b.Tile() * 64 + b.Thread()) * 4, b.U32(1)); });
+  Kernel kernel = std::move(b).Finish(b.U32(3));
+  kernel.id = "test.whole";
+  std::vector<uint32_t> words(128);
+  Launch launch;
+  launch.buffers = {std::as_writable_bytes(std::span(words))};
+  const Status status = Interpret(kernel, launch);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().message,
+            "kernel test.whole: tile 2, thread 32: out of bounds: 4 bytes at 640 of 512 (at store to y): "
+            "store y[mul(cast.u64(add(mul(tile, u32:0x40), thread)), u64:0x4)] = u32:0x1 if -");
 }
 
 }  // namespace

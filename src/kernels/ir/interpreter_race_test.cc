@@ -46,6 +46,7 @@ TEST(InterpreterRace, BoundsAndAlignment) {
         [&](CaseBuilder& io, bool broken) {
           const uint32_t wrong = broken ? 8 : 0, s = io.b.AddShared("s", 1024);
           io.b.AsyncCopy(s, io.b.Lane() * 16 + (at_source ? 0 : wrong), io.in, io.b.U64(at_source ? wrong : 0));
+          io.b.AsyncCommit();
         },
         "offset 8 is no multiple of 16", "asynchronous copy to s");
     ExpectCaught(
@@ -53,6 +54,7 @@ TEST(InterpreterRace, BoundsAndAlignment) {
         [&](CaseBuilder& io, bool broken) {
           const uint32_t far = broken ? 4096 : 0, s = io.b.AddShared("s", 512);
           io.b.AsyncCopy(s, io.b.Lane() * 16 + (at_source ? 0 : far), io.in, io.b.U64(at_source ? far : 0));
+          io.b.AsyncCommit();
         },
         "out of bounds: 16 bytes at 4096", "asynchronous copy to s");
   }
@@ -189,7 +191,7 @@ TEST_P(InterpreterRaceFence, ManyReadThenOneOfThemWrites) {
         Order(io, !broken);
         b.StoreShared(s, Own(io), b.Lane());
       },
-      "thread 0: race: byte 0 was read by thread", "store to s");
+      "thread 0: race: byte 0 was read by several threads with no barrier between", "store to s");
 }
 
 // A loop that uses one buffer in each pass needs two barriers; with one, pass n + 1 writes what pass n reads.
@@ -209,6 +211,26 @@ TEST_P(InterpreterRaceFence, LoopWithOneOfItsTwoBarriers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fences, InterpreterRaceFence, testing::Values(Fence::kBarrier, Fence::kWarpSync));
+
+// Sums of the warps, added by warp 0: the common reduction of a block.
+TEST(InterpreterRace, BlockReductionWithoutItsBarrier) {
+  const auto reduction = [](CaseBuilder& io, bool broken) {
+    Builder& b = io.b;
+    const uint32_t s = b.AddShared("s", 16);
+    const auto add = [](Value x, Value y) { return x + y; };
+    const Value sum = b.WarpReduce("sum", b.Thread() * 3 + 1, add);
+    b.StoreShared(s, b.Warp() * 4, sum, b.Lane() == 0);
+    if (!broken) b.Barrier();
+    b.If(b.Warp() == 0, Uniform::kWarp, [&] {
+      const Value part = b.LoadShared("part", kU32, s, b.Lane() % 4 * 4);
+      b.Store(io.out, b.U64(0), b.WarpReduce("total", part, add, 2), b.Lane() == 0);
+    });
+  };
+  const CaseRun run = RunCase({.warps = 4}, [&](CaseBuilder& io) { reduction(io, false); });
+  EXPECT_EQ(run.out[0], 3u * 127 * 64 + 128);
+  ExpectCaught({.warps = 4}, reduction, "thread 1: race: byte 4 was written by thread 32 with no barrier between",
+               "load of s to part");
+}
 
 TEST(InterpreterRace, WarpSyncDoesNotOrderOtherWarps) {
   ExpectCaught(
@@ -253,7 +275,7 @@ TEST(InterpreterRace, ReadersOfSeveralWarps) {
           io.b.Barrier();
         io.b.StoreShared(s, io.b.U32(0), io.b.U32(2), io.b.Thread() == 63);
       },
-      "thread 63: race: byte 0 was read by thread", "store to s");
+      "thread 63: race: byte 0 was read by several threads with no barrier between", "store to s");
 }
 
 TEST(InterpreterRace, ShufflesOrderNoMemory) {

@@ -162,6 +162,7 @@ struct AsyncCopyStmt {
   ExprId global_offset;
   ExprId predicate;
 };
+// Ends a group of the thread's copies. Every copy belongs to a group before the tile ends.
 struct AsyncCommitStmt {};
 struct AsyncWaitStmt {
   uint32_t pending;  // groups that may still be in flight

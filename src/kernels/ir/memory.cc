@@ -1,5 +1,6 @@
 #include "kernels/ir/memory.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -8,8 +9,6 @@
 
 namespace quern::kernels::ir {
 namespace {
-
-constexpr uint64_t kMany = ~uint64_t{0};  // several readers
 
 uint32_t WarpOf(uint32_t thread) { return thread / kWarpThreads; }
 
@@ -33,6 +32,10 @@ bool SharedMemory::Cell::ReadUnordered(uint32_t thread, const Epochs& now) const
   return readers == Readers::kMany || WarpOf(reader) != WarpOf(thread) || read_warp == now.warp[WarpOf(thread)];
 }
 
+std::string SharedMemory::Cell::NameOfReaders() const {
+  return readers == Readers::kOne ? fmt::format("thread {}", reader) : "several threads";
+}
+
 std::optional<std::string> SharedMemory::Check(uint64_t offset, int bytes) const {
   return Bounds(offset, bytes, cells_.size());
 }
@@ -48,7 +51,7 @@ std::optional<std::string> SharedMemory::Write(uint32_t thread, uint64_t offset,
       return fmt::format("race: byte {} was written by thread {} with no barrier between", at, c.writer);
     }
     if (c.ReadUnordered(thread, now))
-      return fmt::format("race: byte {} was read by thread {} with no barrier between", at, c.reader);
+      return fmt::format("race: byte {} was read by {} with no barrier between", at, c.NameOfReaders());
     c.value = static_cast<const uint8_t*>(data)[i];
     c.defined = true;
     c.writer = thread;
@@ -107,33 +110,67 @@ std::optional<std::string> GlobalShadow::Check(uint64_t offset, int bytes) const
   return Bounds(offset, bytes, bytes_.size());
 }
 
-std::optional<std::string> GlobalShadow::Write(uint64_t writer, uint64_t offset, int bytes, const void* data) {
+std::optional<std::string> GlobalShadow::Touch::Against(const Actor& self) const {
+  if (who == Who::kNobody || (who == Who::kThread && last.tile == self.tile && last.thread == self.thread))
+    return std::nullopt;
+  if (who == Who::kTiles) return "several tiles";
+  if (last.tile != self.tile) return fmt::format("thread {} of tile {}", last.thread, last.tile);
+  if (last.block_epoch != self.block_epoch) return std::nullopt;
+  if (who == Who::kTile) return "several threads with no barrier between";
+  return fmt::format("thread {} with no barrier between", last.thread);
+}
+
+void GlobalShadow::Touch::Add(const Actor& self) {
+  if (who == Who::kNobody) {
+    who = Who::kThread;
+  } else if (who == Who::kTiles || last.tile != self.tile) {
+    who = Who::kTiles;
+  } else if (last.block_epoch != self.block_epoch) {
+    who = Who::kThread;  // a barrier orders the earlier ones before everything that the tile still does
+  } else if (last.thread != self.thread) {
+    who = Who::kTile;
+  }
+  last = self;
+}
+
+std::optional<std::string> GlobalShadow::Write(const Actor& self, uint64_t offset, int bytes, const void* data) {
   if (auto wrong = Check(offset, bytes)) return wrong;
   for (int i = 0; i < bytes; ++i) {
     const uint64_t at = offset + static_cast<uint64_t>(i);
-    uint64_t& owner = writers_[at];
-    if (owner != 0 && owner != writer) return fmt::format("byte {} is written by two threads", at);
-    if (!readers_.empty() && readers_[at] != 0 && readers_[at] != writer)
-      return fmt::format("byte {} is written after another thread read it", at);
-    owner = writer;
+    const Touch& write = writes_[at];
+    if (write.who != Touch::Who::kNobody && (write.last.tile != self.tile || write.last.thread != self.thread))
+      return fmt::format("byte {} is written by two threads: before by thread {} of tile {}", at, write.last.thread,
+                         write.last.tile);
+    if (!reads_.empty()) {
+      if (const auto by = reads_[at].Against(self))
+        return fmt::format("byte {} is written, but was read by {}", at, *by);
+    }
+    writes_[at].Add(self);
   }
   std::memcpy(bytes_.data() + offset, data, static_cast<size_t>(bytes));
   return std::nullopt;
 }
 
-std::optional<std::string> GlobalShadow::Read(uint64_t reader, uint64_t offset, int bytes, void* data) {
+std::optional<std::string> GlobalShadow::Read(const Actor& self, uint64_t offset, int bytes, void* data) {
   if (auto wrong = Check(offset, bytes)) return wrong;
-  if (!writers_.empty()) {
-    if (readers_.empty()) readers_.resize(writers_.size());
+  if (!writes_.empty()) {
+    if (reads_.empty()) reads_.resize(writes_.size());
     for (int i = 0; i < bytes; ++i) {
       const uint64_t at = offset + static_cast<uint64_t>(i);
-      if (writers_[at] != 0 && writers_[at] != reader)
-        return fmt::format("byte {} is read after another thread wrote it", at);
-      readers_[at] = readers_[at] == 0 || readers_[at] == reader ? reader : kMany;
+      if (const auto by = writes_[at].Against(self))
+        return fmt::format("byte {} is read, but was written by {}", at, *by);
+      reads_[at].Add(self);
     }
   }
   std::memcpy(data, bytes_.data() + offset, static_cast<size_t>(bytes));
   return std::nullopt;
+}
+
+std::optional<uint64_t> GlobalShadow::FirstUnwritten() const {
+  const auto unwritten =
+      std::find_if(writes_.begin(), writes_.end(), [](const Touch& w) { return w.who == Touch::Who::kNobody; });
+  if (unwritten == writes_.end()) return std::nullopt;
+  return static_cast<uint64_t>(unwritten - writes_.begin());
 }
 
 }  // namespace quern::kernels::ir

@@ -42,27 +42,44 @@ class SharedMemory {
 
     // Whether a reader other than `thread` is not separated from now by a barrier.
     bool ReadUnordered(uint32_t thread, const Epochs& now) const;
+    std::string NameOfReaders() const;
   };
   std::optional<std::string> Check(uint64_t offset, int bytes) const;
 
   std::vector<Cell> cells_;
 };
 
-// Who wrote and who read each byte of a buffer in this launch. Nothing orders threads in global memory: a byte that one
-// thread writes is no other thread's to read, before or after.
+// Who touches global memory: a thread of a tile, after so many barriers of its block.
+struct Actor {
+  uint32_t tile = 0, thread = 0, block_epoch = 1;
+};
+
+// Who wrote and who read each byte of a buffer in this launch. A byte has one writer, whatever the barriers between
+// (rule V8). Its writer's tile may read it, before the write or after it, with a barrier between; other tiles never.
 class GlobalShadow {
  public:
-  GlobalShadow(std::span<std::byte> bytes, bool tracked) : bytes_(bytes), writers_(tracked ? bytes.size() : 0) {}
+  GlobalShadow(std::span<std::byte> bytes, bool tracked) : bytes_(bytes), writes_(tracked ? bytes.size() : 0) {}
 
-  std::optional<std::string> Write(uint64_t writer, uint64_t offset, int bytes, const void* data);
-  std::optional<std::string> Read(uint64_t reader, uint64_t offset, int bytes, void* data);
+  // Each returns what is wrong, if something is.
+  std::optional<std::string> Write(const Actor& self, uint64_t offset, int bytes, const void* data);
+  std::optional<std::string> Read(const Actor& self, uint64_t offset, int bytes, void* data);
+  // Of a tracked buffer.
+  std::optional<uint64_t> FirstUnwritten() const;
 
  private:
+  struct Touch {
+    enum class Who : uint8_t { kNobody, kThread, kTile, kTiles } who = Who::kNobody;  // one thread, or several
+    Actor last;
+
+    // By whom, if a conflicting access of `self` is not ordered after this one.
+    std::optional<std::string> Against(const Actor& self) const;
+    void Add(const Actor& self);
+  };
   std::optional<std::string> Check(uint64_t offset, int bytes) const;
 
   std::span<std::byte> bytes_;
-  std::vector<uint64_t> writers_;  // 0: nobody; else tile * threads + thread + 1
-  std::vector<uint64_t> readers_;  // likewise, or kMany; empty until the first read of a tracked buffer
+  std::vector<Touch> writes_;
+  std::vector<Touch> reads_;  // empty until the first read of a tracked buffer
 };
 
 }  // namespace quern::kernels::ir
