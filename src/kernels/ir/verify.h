@@ -1,8 +1,9 @@
-// The static verifier: refuses a kernel that could read or write outside of its buffers, diverge at a barrier, overflow
-// an offset, and so on, for any value of its parameters within their ranges. Every generated kernel must pass.
+// Verify: the static proof that a kernel keeps the rules of the IR, for every launch within its parameters' ranges.
 //
-// Sound, not complete: what is accepted is right; what cannot be proven is refused, and the generator adds a guard.
-// A pure function; no state. It does not look for races in shared memory: the interpreter does.
+// A kernel without violations has no access out of bounds, no wrapped index, no barrier that some threads miss, and no
+// byte of an output that two threads write. The verifier never accepts a kernel that breaks such a rule; it may refuse
+// a correct kernel whose proof it does not find. Races in shared memory are not its business: the interpreter finds
+// them. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +15,35 @@
 
 namespace quern::kernels::ir {
 
-// The codes are stable: evidence and messages name them.
 enum class Rule : uint8_t {
-  kV1 = 1,  // types, indices and access rights
-  kV2,      // registers are set before they are read
-  kV3,      // barriers and warp operations under uniform control; claims of uniformity hold
-  kV4,      // accesses lie within the declared bytes
-  kV5,      // accesses are aligned to their size
-  kV6,      // threads, shared bytes, registers, counts of arguments
-  kV7,      // no wrapped integer reaches an address, a bound or a guard
-  kV8,      // distinct threads write distinct bytes of the outputs
-  kV9,      // no division by zero, no shift by the width or more
-  kV10,     // parameters, buffers and registers are used
-  kV11,     // accumulators have 32 bits
+  kTypes = 1,    // V1: types, widths, indices, access rights
+  kAssigned,     // V2: every register is set before it is read
+  kUniform,      // V3: barriers, shuffles and products where all their threads arrive
+  kBounds,       // V4: accesses within the declared bytes
+  kAlignment,    // V5: offsets are multiples of the type's size
+  kResources,    // V6: threads, shared memory, registers, parameters
+  kOverflow,     // V7: indices, loop bounds and guards do not wrap
+  kExclusive,    // V8: no byte of an output has two writers
+  kDivision,     // V9: no division by zero, no shift by the width
+  kUsed,         // V10: every parameter, buffer and register serves a purpose
+  kNarrowFloat,  // V11: f16 and bf16 are loaded, stored and cast alone
 };
-std::string_view NameOf(Rule rule);  // "V4"
-
-struct Limits {
-  uint32_t max_shared_bytes = 227 * 1024;  // per block
-  uint32_t max_threads = 1024;             // per block
-  uint32_t max_registers = 255;            // 32-bit words per thread
-  uint32_t registers_of_processor = 65536;
-};
+std::string_view CodeOf(Rule rule);  // "V4"; stable
 
 struct Violation {
   Rule rule;
-  std::string where;  // "4.then.0: store y[...] = ..." or the part of the kernel's head
-  std::string message;
+  std::string where;    // the statement or the part of the kernel
+  std::string message;  // what is wrong, or what could not be proved
 };
 
-// In the order of the checks. Empty: the kernel is accepted. Faults of V1 or V2 leave the others without meaning, so
-// those stop there.
+struct Limits {
+  uint32_t max_shared_bytes = 227 * 1024;
+  uint32_t max_threads = 1024;
+  uint32_t max_registers = 255;
+};
+
+// Empty when the kernel keeps all rules. Rules that rest on broken ones are not tried: after V1 or V11 nothing, after
+// V2 and V3 no values (V4, V5, V7 to V9), after V7 and V9 no bounds, after V4 and V5 no exclusiveness.
 std::vector<Violation> Verify(const Kernel& kernel, const Limits& limits = {});
 
 }  // namespace quern::kernels::ir

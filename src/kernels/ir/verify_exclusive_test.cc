@@ -1,106 +1,98 @@
-// V8: kernels whose threads write the same byte are refused; those that only look like it pass.
-#include "kernels/ir/verify_kernels_test.h"
+// V8: no byte of an output has two writers, and what is updated in place is read by its writer alone.
+#include <gtest/gtest.h>
+
+#include "kernels/ir/verify_cases.h"
 
 namespace quern::kernels::ir {
 namespace {
 
-TEST(VerifyExclusive, PlantedFaults) {
-  EXPECT_CODES(Elementwise({.same_byte = true}), "V8");
-  EXPECT_CODES(MatVec({.all_lanes_store = true}), "V8");
-  EXPECT_CODES(Panel({.swapped = true}), "V8");
-  EXPECT_CODES(Tiled({.rows_as_columns = true}), "V4", "V8");
+TEST(VerifyExclusive, EachMutationIsRefused) {
+  EXPECT_EQ(Codes(QuantVector(Fault::kTwoWriters)), "V8");
+  EXPECT_EQ(Codes(Panel(Fault::kTwoWriters)), "V4") << "the combination reads beyond its array";
+  EXPECT_EQ(Codes(RowNorm(Fault::kTwoTiles)), "V8");
+  EXPECT_EQ(Codes(TwoDimensional(Fault::kTwoWriters)), "V8");
+  EXPECT_EQ(Codes(TwoDimensional(Fault::kTwoTiles)), "V8");
+  EXPECT_EQ(Codes(TwoDimensional(Fault::kOtherReads)), "V8");
 }
 
-// What one thread of a 1-warp block does to y (64 bytes a thread) of `tiles` tiles.
-template <typename F>
-Kernel PerThread(const F& f, Access access = Access::kWrite) {
-  Builder b({.warps = 1});
-  const Value tiles = b.U32Param("tiles", 1, 1 << 20);
-  const uint32_t y = b.AddBuffer("y", access, b.Wide(tiles) * 2048);
-  f(b, y, b.Wide(b.Tile() * 32 + b.Lane()) * 64);
-  return std::move(b).Finish(tiles);
+// y[at(b)] = 1 for one tile of two warps, or for three tiles.
+template <typename Make>
+Kernel StoreAt(uint32_t tiles, const Make& make) {
+  Builder b({.warps = 2});
+  const uint32_t y = b.AddBuffer("y", Access::kWrite, b.U64(4096));
+  make(b, y);
+  return std::move(b).Finish(b.U32(tiles));
 }
 
-TEST(VerifyExclusive, SeveralStoresOfOneThread) {
-  EXPECT_ACCEPTED(PerThread([](Builder& b, uint32_t y, Value at) {
-    b.Store(y, at, b.U32(1));
-    b.Store(y, at + 60, b.U32(2));
-    b.Store(y, at, b.U32(3));
-  }));
-  EXPECT_ACCEPTED(PerThread([](Builder& b, uint32_t y, Value at) {
-    b.For("i", b.U32(0), b.U32(16), {}, [&](Value i) { b.Store(y, at + b.Wide(i) * 4, b.U32(1)); });
-    b.For("i", b.U32(0), b.U32(8), {}, [&](Value i) { b.Store(y, at + b.Wide(i) * 8, b.U32(1)); });
-  }));
-  // One byte too far into the next thread's.
-  EXPECT_CODES(PerThread([](Builder& b, uint32_t y, Value at) {
-                 b.Store(y, at, b.U32(1));
-                 b.Store(y, at + 64, b.U32(2), (b.Lane() < 31) & (b.Tile() == 0));
-               }),
-               "V8");
-  EXPECT_CODES(PerThread([](Builder& b, uint32_t y, Value at) {
-                 b.For("i", b.U32(0), b.U32(17), {},
-                       [&](Value i) { b.Store(y, at + b.Wide(i) * 4, b.U32(1), b.Lane() < 31); });
-               }),
-               "V8");
-}
-
-TEST(VerifyExclusive, ReadersOfWhatIsWritten) {
-  EXPECT_ACCEPTED(
-      PerThread([](Builder& b, uint32_t y,
-                   Value at) { b.Store(y, at + 4, b.Load("v", kU32, y, at) + b.Load("w", kU32, y, at + 4)); },
-                Access::kReadWrite));
-  // In place over two loops.
-  EXPECT_ACCEPTED(PerThread(
-      [](Builder& b, uint32_t y, Value at) {
-        const Reg sum = b.Declare("sum", kU32);
-        b.Set(sum, b.U32(0));
-        b.For("i", b.U32(0), b.U32(16), {},
-              [&](Value i) { b.Set(sum, sum + b.Load("v", kU32, y, at + b.Wide(i) * 4)); });
-        b.For("i", b.U32(0), b.U32(16), {}, [&](Value i) { b.Store(y, at + b.Wide(i) * 4, sum); });
-      },
-      Access::kReadWrite));
-  // The neighbour's value.
-  EXPECT_CODES(PerThread(
-                   [](Builder& b, uint32_t y, Value at) {
-                     const Value v = b.Load("v", kU32, y, b.Wide(b.Tile() * 32 + (b.Lane() ^ 1)) * 64);
-                     b.Store(y, at, v);
-                   },
-                   Access::kReadWrite),
-               "V8");
-}
-
-TEST(VerifyExclusive, GuardsThatNameTheThread) {
-  const auto store_at_tile = [](auto guard) {
-    return PerThread([guard](Builder& b, uint32_t y, Value) { b.Store(y, b.Wide(b.Tile()) * 4, b.U32(1), guard(b)); });
+TEST(VerifyExclusive, StridesOfThreadsAndTiles) {
+  const auto at = [](uint32_t tile, uint32_t warp, uint32_t lane, Type type) {
+    return StoreAt(3, [&](Builder& b, uint32_t y) {
+      const Value zero = b.F32(0);
+      const Value value = type == kF32 ? zero : b.Vector({zero, zero});
+      b.Store(y, b.Tile() * tile + b.Warp() * warp + b.Lane() * lane, value);
+    });
   };
-  EXPECT_ACCEPTED(store_at_tile([](Builder& b) { return b.Lane() == 5; }));
-  EXPECT_ACCEPTED(store_at_tile([](Builder& b) { return (b.Lane() / 4 == 2) & (b.Lane() % 4 == 0); }));
-  EXPECT_ACCEPTED(store_at_tile([](Builder& b) { return b.Thread() < 1; }));
-  EXPECT_CODES(store_at_tile([](Builder& b) { return b.Lane() != 5; }), "V8");
-  EXPECT_CODES(store_at_tile([](Builder& b) { return b.Lane() % 4 == 0; }), "V8");
-  EXPECT_CODES(store_at_tile([](Builder& b) { return b.Lane() < 2; }), "V8");
+  EXPECT_EQ(Codes(at(256, 128, 4, kF32)), "");
+  EXPECT_EQ(Codes(at(512, 256, 8, kF32)), "");
+  EXPECT_EQ(Codes(at(128, 384, 4, kF32)), "") << "warps apart, tiles inside";
+  EXPECT_EQ(Codes(at(4, 12, 24, kF32)), "") << "three tiles of 4 in a warp's 12, two warps in a lane's 24";
+  EXPECT_EQ(Codes(at(4, 12, 20, kF32)), "V8");
+  EXPECT_EQ(Codes(at(8, 4, 24, kF32)), "") << "lane, tile, warp";
+  EXPECT_EQ(Codes(at(252, 128, 4, kF32)), "V8");
+  EXPECT_EQ(Codes(at(256, 124, 4, kF32)), "V8");
+  EXPECT_EQ(Codes(at(0, 128, 4, kF32)), "V8");
+  EXPECT_EQ(Codes(at(256, 0, 4, kF32)), "V8");
+  EXPECT_EQ(Codes(at(256, 128, 0, kF32)), "V8");
+  EXPECT_EQ(Codes(at(512, 256, 8, kF32x2)), "");
 }
 
-TEST(VerifyExclusive, BranchesAndRegions) {
-  EXPECT_ACCEPTED(PerThread([](Builder& b, uint32_t y, Value at) {
-    b.If(
-        b.Lane() < 16, Uniform::kThread, [&] { b.Store(y, at, b.U32(1)); }, [&] { b.Store(y, at, b.U32(2)); });
-  }));
-  // Both halves write the rows of the first half.
-  EXPECT_CODES(PerThread([](Builder& b, uint32_t y, Value at) {
-                 b.If(
-                     b.Lane() < 16, Uniform::kThread, [&] { b.Store(y, at, b.U32(1)); },
-                     [&] { b.Store(y, at - 1024, b.U32(2)); });
-               }),
-               "V8");
-  // Scattered by a value from memory: two tiles may have the same.
-  Builder b({.warps = 1});
-  const Value tiles = b.U32Param("tiles", 1, 64);
-  const uint32_t slots = b.AddBuffer("slots", Access::kRead, b.Wide(tiles) * 4);
-  const uint32_t y = b.AddBuffer("y", Access::kWrite, b.Wide(tiles) * 128);
-  const Value slot = b.Load("slot", kU32, slots, b.Wide(b.Tile()) * 4);
-  b.Store(y, b.Wide(slot) * 128 + b.Wide(b.Lane()) * 4, b.U32(0), slot < tiles);
-  EXPECT_CODES(std::move(b).Finish(tiles), "V8");
+TEST(VerifyExclusive, StoresOfOneKernelMeet) {
+  const auto two = [](uint32_t second, bool swapped) {
+    return StoreAt(1, [&](Builder& b, uint32_t y) {
+      b.Store(y, b.Thread() * 8, b.F32(0));
+      b.Store(y, (swapped ? b.U32(63) - b.Thread() : b.Thread()) * 8 + second, b.F32(1));
+    });
+  };
+  EXPECT_EQ(Codes(two(4, false)), "");
+  EXPECT_EQ(Codes(two(0, false)), "") << "the same thread twice";
+  EXPECT_EQ(Codes(two(8, false)), "V8") << "the next thread's";
+  EXPECT_EQ(Codes(two(0, true)), "V8") << "another thread's";
+}
+
+TEST(VerifyExclusive, LoopsOfDifferentThreads) {
+  const auto loop = [](uint32_t stride) {
+    return StoreAt(1, [&](Builder& b, uint32_t y) {
+      b.For("i", b.U32(0), b.U32(4), {}, [&](Value i) { b.Store(y, i * stride + b.Thread() * 4, b.F32(0)); });
+    });
+  };
+  EXPECT_EQ(Codes(loop(256)), "");
+  EXPECT_EQ(Codes(loop(252)), "V8") << "thread 63 of one turn and thread 0 of the next";
+  EXPECT_EQ(Codes(loop(0)), "") << "each thread its own, again and again";
+}
+
+TEST(VerifyExclusive, QuotientsAndRemaindersOfLanes) {
+  const auto parts = [](uint32_t divide, uint32_t modulo) {
+    return StoreAt(1, [&](Builder& b, uint32_t y) {
+      b.Store(y, b.Warp() * 256 + (b.Lane() / divide) * 4 + (b.Lane() % modulo) * 64, b.F32(0));
+    });
+  };
+  EXPECT_EQ(Codes(parts(4, 4)), "");
+  EXPECT_EQ(Codes(parts(4, 2)), "V8") << "lanes 0 and 2";
+  EXPECT_EQ(Codes(parts(8, 4)), "V8") << "lanes 0 and 4";
+}
+
+TEST(VerifyExclusive, GuardsLeaveOneThread) {
+  const auto guarded = [](auto condition) {
+    return StoreAt(1, [&](Builder& b, uint32_t y) {
+      b.If(condition(b), Uniform::kThread, [&] { b.Store(y, b.Warp() * 4, b.F32(0)); });
+    });
+  };
+  EXPECT_EQ(Codes(guarded([](Builder& b) { return b.Lane() == 0; })), "");
+  EXPECT_EQ(Codes(guarded([](Builder& b) { return b.Lane() == 31; })), "");
+  EXPECT_EQ(Codes(guarded([](Builder& b) { return b.Lane() < 1; })), "");
+  EXPECT_EQ(Codes(guarded([](Builder& b) { return b.Lane() == 7; })), "");
+  EXPECT_EQ(Codes(guarded([](Builder& b) { return b.Lane() < 2; })), "V8");
+  EXPECT_EQ(Codes(guarded([](Builder& b) { return b.Lane() % 8 == 0; })), "V8");
 }
 
 }  // namespace

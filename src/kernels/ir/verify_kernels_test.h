@@ -17,8 +17,8 @@ namespace quern::kernels::ir {
 inline std::set<std::string> CodesOf(const Kernel& kernel, std::string* text = nullptr, const Limits& limits = {}) {
   std::set<std::string> codes;
   for (const Violation& v : Verify(kernel, limits)) {
-    codes.insert(std::string(NameOf(v.rule)));
-    if (text != nullptr) *text += std::string(NameOf(v.rule)) + " at " + v.where + ": " + v.message + "\n";
+    codes.insert(std::string(CodeOf(v.rule)));
+    if (text != nullptr) *text += std::string(CodeOf(v.rule)) + " at " + v.where + ": " + v.message + "\n";
   }
   return codes;
 }

@@ -1,29 +1,23 @@
-// What the walk over the statements hands to the check of exclusive writes (V8): every access to a buffer that is
-// written, with the facts that held there.
+// Accesses to buffers, as the walk through a kernel found them, and the proof that writers do not meet (V8).
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "kernels/ir/verify/evaluate.h"
+#include "kernels/ir/verify/abstract.h"
 
 namespace quern::kernels::ir::verify {
 
 struct GlobalAccess {
-  const Stmt* stmt;
-  uint32_t buffer;
-  bool store;
+  uint32_t buffer = 0;
+  bool store = false;
   Poly offset;
-  Int size;
-  Facts facts;
+  uint32_t bytes = 0;
+  Known known;  // what holds where it happens, its predicate included
+  std::string where;
 };
 
-struct ThreadSymbols {
-  Sym tile, warp, lane;
-  bool one_tile, one_warp;  // there is only one
-  Sym which;                // 0 or 1: of two accesses, which one
-};
-
-void CheckExclusive(const Kernel& kernel, const Algebra& algebra, const ThreadSymbols& threads,
-                    const std::vector<GlobalAccess>& accesses, Report& report);
+// Two threads of the launch that touch one byte of a buffer, one of them writing, are the same thread.
+void CheckExclusive(const Evaluator& evaluator, const std::vector<GlobalAccess>& accesses, Violations& out);
 
 }  // namespace quern::kernels::ir::verify

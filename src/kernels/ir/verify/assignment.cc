@@ -1,66 +1,62 @@
-// V2: every register is set on every path before it is read.
-#include <fmt/format.h>
+// V2: a register is read only where every way to that place has set it.
+#include <utility>
+#include <vector>
 
-#include "kernels/ir/verify/passes.h"
-#include "kernels/ir/verify/visit.h"
+#include "kernels/ir/verify/rules.h"
+#include "kernels/ir/verify/walk.h"
 
 namespace quern::kernels::ir::verify {
 namespace {
 
-class Assignment {
+class Checker {
  public:
-  Assignment(const Kernel& kernel, Report& report) : kernel_(kernel), report_(report), set_(kernel.registers.size()) {}
+  Checker(const Kernel& kernel, Violations& out) : k_(kernel), out_(out), set_(kernel.registers.size()) {}
 
   void Run(const Block& block) {
     for (const Stmt& stmt : block) {
-      for (const ExprId operand : OperandsOf(stmt)) Read(stmt, operand);
+      ForEachOperand(stmt, [&](ExprId id) { Read(stmt, id); });
+      const RegId dst = Written(stmt);
       if (const auto* loop = std::get_if<ForStmt>(&stmt.node)) {
-        RunLoop(*loop);
+        // What the body sets is set afterwards only when it is sure to run. The variable is the body's own.
+        std::vector<bool> before = set_;
+        set_[dst] = true;
+        Run(loop->body);
+        const bool runs = RunsOnce(*loop);
+        if (!runs) set_ = std::move(before);
+        set_[dst] = runs || set_[dst];
       } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
         const std::vector<bool> before = set_;
         Run(branch->then_body);
-        std::vector<bool> then_set = std::exchange(set_, before);
+        const std::vector<bool> then = std::exchange(set_, before);
         Run(branch->else_body);
-        for (size_t i = 0; i < set_.size(); ++i) set_[i] = set_[i] && then_set[i];
-      } else if (const auto reg = WrittenBy(stmt)) {
-        set_[*reg] = true;
+        for (size_t i = 0; i < set_.size(); ++i) set_[i] = set_[i] && then[i];
+      } else if (dst != kNoReg) {
+        set_[dst] = true;
       }
     }
   }
 
  private:
-  void RunLoop(const ForStmt& loop) {
-    const std::vector<bool> before = set_;
-    set_[loop.var] = true;
-    Run(loop.body);
-    if (!RunsOnce(loop)) set_ = before;
-    set_[loop.var] = false;  // has no value after the loop
-  }
-
-  // begin < end for all parameters, where both are plain enough to see it.
   bool RunsOnce(const ForStmt& loop) const {
-    const Expr& begin = kernel_.expr(loop.begin);
-    const Expr& end = kernel_.expr(loop.end);
-    if (begin.op != Op::kConst) return false;
-    if (end.op == Op::kConst) return begin.value < end.value;
-    return end.op == Op::kParam && begin.value < kernel_.params[end.value].min;
+    const Expr &begin = k_.expr(loop.begin), &end = k_.expr(loop.end);
+    return begin.op == Op::kConst && end.op == Op::kConst && begin.value < end.value;
+  }
+  void Read(const Stmt& stmt, ExprId id) {
+    ForEachExpr(k_, id, [&](const Expr& e) {
+      if (e.op != Op::kReg || set_[e.value]) return;
+      out_.push_back(
+          {Rule::kAssigned, Describe(k_, stmt), k_.registers[e.value].name + " may be read before it is set"});
+      set_[e.value] = true;  // one report is enough
+    });
   }
 
-  void Read(const Stmt& stmt, ExprId root) {
-    for (const ExprId id : NodesOf(kernel_, root)) {
-      const Expr& e = kernel_.expr(id);
-      if (e.op == Op::kReg && !set_[e.value])
-        report_.Add(Rule::kV2, stmt, fmt::format("%{} may be read before it is set", kernel_.registers[e.value].name));
-    }
-  }
-
-  const Kernel& kernel_;
-  Report& report_;
+  const Kernel& k_;
+  Violations& out_;
   std::vector<bool> set_;
 };
 
 }  // namespace
 
-void CheckAssignment(const Kernel& kernel, Report& report) { Assignment(kernel, report).Run(kernel.body); }
+void CheckAssigned(const Kernel& kernel, Violations& out) { Checker(kernel, out).Run(kernel.body); }
 
 }  // namespace quern::kernels::ir::verify

@@ -1,149 +1,187 @@
-// V8: no two threads, of one tile or of two, touch the same byte of a buffer that is written. Each store is compared
-// with itself, with the other stores to the buffer, and with the loads from it.
+// V8. Two accesses of one buffer meet in a byte only if the threads are the same: by taking the offsets apart like
+// numbers in a mixed radix.
+//
+// If both offsets are S * X + I with 0 <= I and I + bytes <= S, then a common byte needs equal X, and I that overlap.
+// Both go on in the same way, with other S, until single symbols are left: equal ones. When these fix the tile, the
+// warp and the lane, the threads are one. Symbols of the two threads have the same names; parameters alone have one
+// value.
 #include <algorithm>
+#include <optional>
+#include <set>
 
-#include "kernels/ir/verify/digits.h"
+#include <fmt/format.h>
+
+#include "kernels/ir/verify/accesses.h"
 
 namespace quern::kernels::ir::verify {
 namespace {
 
-class Exclusive {
+constexpr int kDepth = 8;
+
+class Pair {
  public:
-  Exclusive(const Algebra& algebra, const ThreadSymbols& threads)
-      : algebra_(algebra), threads_(threads), prover_(algebra, threads) {}
+  Pair(const Evaluator& evaluator, const GlobalAccess& a, const GlobalAccess& b)
+      : symbols_(evaluator.symbols),
+        a_(a),
+        b_(b),
+        same_(&a == &b),
+        threads_{evaluator.tile, evaluator.warp, evaluator.lane} {
+    if (evaluator.kernel.warps == 1) equal_.insert(evaluator.warp);
+  }
 
-  bool Itself(const GlobalAccess& a) const { return SamePlace(a, a); }
-
-  bool Pair(const GlobalAccess& a, GlobalAccess b) const {
-    RenameSteps(a, b);
-    return SamePlace(a, b) || SamePlace(b, a) || Interleaved(a, b) || Interleaved(b, a) || Apart(a, b);
+  bool SameThread() {
+    if (Overlap(a_.offset, b_.offset, a_.bytes, b_.bytes, kDepth)) return true;  // they never meet
+    Close();
+    return Done();
   }
 
  private:
-  const Symbols& symbols() const { return algebra_.symbols(); }
+  bool Done() const {
+    return std::all_of(threads_.begin(), threads_.end(), [&](SymbolId s) { return equal_.count(s) != 0; });
+  }
+  bool Prove(const Poly& goal, const GlobalAccess& side) const {
+    return Prover(symbols_).NonNegative(goal, side.known);
+  }
+  bool ProveBoth(const Poly& a, const Poly& b) const { return Prove(a, a_) && (same_ ? true : Prove(b, b_)); }
 
-  static Facts Common(const Facts& a, const Facts& b) {
-    Facts common;
-    for (const Poly& fact : a)
-      if (std::find(b.begin(), b.end(), fact) != b.end()) common.push_back(fact);
-    return common;
+  // From offsets that share a byte: learns equal symbols. True when they cannot.
+  bool Overlap(const Poly& a, const Poly& b, uint32_t a_bytes, uint32_t b_bytes, int depth) {
+    if (!a.valid() || !b.valid() || depth == 0) return false;
+    if (symbols_.High(a, a_.known) + a_bytes <= symbols_.Low(b, b_.known)) return true;
+    if (symbols_.High(b, b_.known) + b_bytes <= symbols_.Low(a, a_.known)) return true;
+    if (symbols_.Uniform(a) && symbols_.Uniform(b)) {
+      return Prove(b - a - Poly(a_bytes), a_) || Prove(a - b - Poly(b_bytes), a_);
+    }
+    if (a_bytes == 1 && b_bytes == 1) {
+      const auto x = Digit(a), y = Digit(b);
+      if (x && x == y && WithoutDigit(a) == WithoutDigit(b)) {
+        equal_.insert(*x);
+        return false;
+      }
+    }
+    for (const Poly& stride : Strides(a, b, a_bytes, b_bytes)) {
+      const auto [a_outer, a_inner] = Split(a, stride);
+      const auto [b_outer, b_inner] = Split(b, stride);
+      if (a_outer.IsZero() && b_outer.IsZero()) continue;
+      // Progress: something is left inside, or the stride was more than one.
+      if (stride == Poly(1)) continue;
+      if (!ProveBoth(a_inner, b_inner) ||
+          !ProveBoth(stride - a_inner - Poly(a_bytes), stride - b_inner - Poly(b_bytes)))
+        continue;
+      if (Overlap(a_outer, b_outer, 1, 1, depth - 1) || Overlap(a_inner, b_inner, a_bytes, b_bytes, depth - 1))
+        return true;
+    }
+    return false;
   }
 
-  // The same offset but for a constant distance: a thread's own bytes, apart from all others'.
-  bool SamePlace(const GlobalAccess& a, const GlobalAccess& b) const {
-    const Poly distance = b.offset - a.offset;
-    if (!distance.IsConstant() || distance.constant() < 0) return false;
-    const auto digits = DigitsOf(symbols(), a.offset);
-    if (!digits) return false;
-    const Facts facts = Common(a.facts, b.facts);
-    if (!prover_.Distinct(digits->strides, std::max(a.size, distance.constant() + b.size), facts)) return false;
-    std::set<Sym> known;
-    for (const auto& [s, stride] : digits->strides) known.insert(s);
-    return prover_.TellThread(known, facts);
+  // The symbol, if the polynomial is one that is no parameter, plus what depends on parameters alone.
+  std::optional<SymbolId> Digit(const Poly& p) const {
+    std::optional<SymbolId> digit;
+    for (const auto& [m, c] : p.terms()) {
+      if (std::all_of(m.begin(), m.end(), [&](SymbolId s) { return symbols_.at(s).uniform; })) continue;
+      if (digit || m.size() != 1 || c != 1) return std::nullopt;
+      digit = m[0];
+    }
+    return digit;
+  }
+  Poly WithoutDigit(const Poly& p) const { return p - Poly::Of(*Digit(p)); }
+
+  // Candidates: what terms of the offsets are multiplied by, and that without its own factor.
+  std::vector<Poly> Strides(const Poly& a, const Poly& b, uint32_t a_bytes, uint32_t b_bytes) const {
+    std::set<Poly> out;
+    for (const Poly* p : {&a, &b}) {
+      std::map<Monomial, Poly> factors;
+      for (const auto& [m, c] : p->terms()) {
+        Monomial own, uniform;
+        for (const SymbolId s : m) (symbols_.at(s).uniform ? uniform : own).push_back(s);
+        if (!own.empty()) factors[own].Add(uniform, c);
+      }
+      for (const auto& [own, factor] : factors) {
+        out.insert(factor);
+        const Int content = factor.Content();
+        if (content > 0) out.insert(factor.DividedBy(content) * Poly(std::max(a_bytes, b_bytes)));
+      }
+    }
+    // The widest first: fewer symbols are left inside.
+    return {out.rbegin(), out.rend()};
   }
 
-  // The same offset but for a distance that is a digit of its own, such as the next row: no byte in common at all.
-  bool Interleaved(const GlobalAccess& a, const GlobalAccess& b) const {
-    const Poly distance = b.offset - a.offset;
-    const auto digits = DigitsOf(symbols(), a.offset);
-    if (!digits || !symbols().OverParams(distance)) return false;
-    std::map<Sym, Poly> strides = digits->strides;
-    strides[threads_.which] = distance;
-    // Guards of the two that differ like the offsets do are one guard, with the digit in it.
-    Facts facts = Common(a.facts, b.facts);
-    for (const Poly& fa : a.facts)
-      for (const Poly& fb : b.facts)
-        if (!(fa == fb) && symbols().OverParams(fb - fa)) facts.push_back(fa + (fb - fa) * Poly::Of(threads_.which));
-    return prover_.Distinct(strides, std::max(a.size, b.size), facts);
+  // p = stride * outer + inner. Each product of symbols goes to one of them as a whole.
+  std::pair<Poly, Poly> Split(const Poly& p, const Poly& stride) const {
+    std::map<Monomial, Poly> factors;
+    for (const auto& [m, c] : p.terms()) {
+      Monomial own, uniform;
+      for (const SymbolId s : m) (symbols_.at(s).uniform ? uniform : own).push_back(s);
+      factors[own].Add(uniform, c);
+    }
+    Poly outer, inner;
+    for (const auto& [own, factor] : factors) {
+      Poly product;
+      product.Add(own, 1);
+      const auto quotient = factor.Quotient(stride);
+      if (quotient) {
+        outer += *quotient * product;
+      } else if (own.empty()) {
+        auto [whole, rest] = factor.Divided(stride);
+        if (const auto n = stride.Constant()) {
+          const Poly more(rest.constant_term() / *n);
+          whole += more;
+          rest = rest - more * stride;
+        }
+        outer += whole;
+        inner += rest;
+      } else {
+        inner += factor * product;
+      }
+    }
+    return {outer, inner};
   }
 
-  // The steps of two loops that run alike are one digit: the two points that are compared are independent anyway.
-  void RenameSteps(const GlobalAccess& a, GlobalAccess& b) const {
-    const auto in_a = DigitsOf(symbols(), a.offset), in_b = DigitsOf(symbols(), b.offset);
-    if (!in_a || !in_b) return;
-    std::set<Sym> taken;
-    for (const auto& [sb, stride_b] : in_b->strides) {
-      if (symbols()[sb].kind != Symbol::Kind::kStep || in_a->strides.contains(sb)) continue;
-      for (const auto& [sa, stride_a] : in_a->strides) {
-        const bool alike = symbols()[sa].kind == Symbol::Kind::kStep && symbols()[sa].max == symbols()[sb].max;
-        if (!alike || !(stride_a == stride_b) || in_b->strides.contains(sa) || !taken.insert(sa).second) continue;
-        b.offset = b.offset.Substitute(sb, Poly::Of(sa));
-        for (Poly& fact : b.facts) fact = fact.Substitute(sb, Poly::Of(sa));
-        break;
+  // Equal parts make equal wholes: quotient and remainder, and what a guard leaves one value for.
+  void Close() {
+    for (const SymbolId s : threads_) Fixed(s);
+    for (SymbolId s = 0; s < symbols_.size(); ++s) {
+      if (symbols_.at(s).kind != Symbol::Kind::kFree && Concerns(s)) Fixed(s);
+    }
+    for (size_t before = 0; before != equal_.size() && !Done();) {
+      before = equal_.size();
+      for (SymbolId d = 0; d + 1 < symbols_.size(); ++d) {
+        // Both of a division are made together, the quotient first.
+        if (symbols_.at(d).kind != Symbol::Kind::kDiv || !symbols_.Uniform(symbols_.at(d).den)) continue;
+        const Poly& num = symbols_.at(d).num;
+        if (equal_.count(d) != 0 && equal_.count(d + 1) != 0) Overlap(num, num, 1, 1, kDepth);
       }
     }
   }
-
-  // Two ranges without a common byte, or with one only for equal threads: equal leading digits are taken off one by
-  // one, then either the thread is known or the remainders are apart.
-  bool Apart(const GlobalAccess& a, const GlobalAccess& b) const {
-    auto da = DigitsOf(symbols(), a.offset), db = DigitsOf(symbols(), b.offset);
-    if (!da || !db) return false;
-    const Facts common = Common(a.facts, b.facts);
-    std::set<Sym> known;
-    for (;;) {
-      if (Below(*da, a.size, a.facts, *db, b.facts) || Below(*db, b.size, b.facts, *da, a.facts)) return true;
-      if (!known.empty() && prover_.TellThread(known, common)) return true;
-      const auto leading = Leading(*da, a, *db, b);
-      if (!leading) return false;
-      known.insert(*leading);
-      da->strides.erase(*leading);
-      db->strides.erase(*leading);
-    }
+  bool Concerns(SymbolId s) const {
+    return std::any_of(threads_.begin(), threads_.end(), [&](SymbolId t) { return symbols_.at(s).num.Has(t); });
+  }
+  void Fixed(SymbolId s) {
+    if (equal_.count(s) != 0) return;
+    const Poly symbol = Poly::Of(s);
+    const Int hi = symbols_.High(symbol, a_.known);
+    if (hi != symbols_.High(symbol, b_.known)) return;
+    if (ProveBoth(symbol - Poly(hi), symbol - Poly(hi))) equal_.insert(s);
   }
 
-  static Poly ValueOf(const Digits& d) {
-    Poly value = d.base;
-    for (const auto& [s, stride] : d.strides) value = value + stride * Poly::Of(s);
-    return value;
-  }
-
-  // All of `low` ends before any of `high` begins.
-  bool Below(const Digits& low, Int size, const Facts& low_facts, const Digits& high, const Facts& high_facts) const {
-    for (const auto& [s, stride] : high.strides)
-      if (!algebra_.NotNegative(stride, high_facts)) return false;
-    return algebra_.NotNegative(high.base - Poly(size) - ValueOf(low), low_facts);
-  }
-
-  // A digit of both with one stride, which all that is left of both stays below.
-  std::optional<Sym> Leading(const Digits& da, const GlobalAccess& a, const Digits& db, const GlobalAccess& b) const {
-    for (const auto& [s, stride] : da.strides) {
-      const auto other = db.strides.find(s);
-      if (other == db.strides.end() || !(other->second == stride)) continue;
-      const auto fits = [&](const Digits& d, const GlobalAccess& access) {
-        const Poly rest = ValueOf(d) - stride * Poly::Of(s);
-        return algebra_.NotNegative(rest, access.facts) &&
-               algebra_.NotNegative(stride - rest - Poly(access.size), access.facts);
-      };
-      if (fits(da, a) && fits(db, b)) return s;
-    }
-    return std::nullopt;
-  }
-
-  const Algebra& algebra_;
-  const ThreadSymbols& threads_;
-  const DigitProver prover_;
+  const Symbols& symbols_;
+  const GlobalAccess &a_, &b_;
+  const bool same_;
+  const std::vector<SymbolId> threads_;
+  std::set<SymbolId> equal_;  // known to be equal for both threads
 };
 
 }  // namespace
 
-void CheckExclusive(const Kernel& kernel, const Algebra& algebra, const ThreadSymbols& threads,
-                    const std::vector<GlobalAccess>& accesses, Report& report) {
-  const Exclusive exclusive(algebra, threads);
+void CheckExclusive(const Evaluator& evaluator, const std::vector<GlobalAccess>& accesses, Violations& out) {
   for (size_t i = 0; i < accesses.size(); ++i) {
-    const GlobalAccess& a = accesses[i];
-    if (!a.store) continue;
-    const std::string place = "offset " + algebra.symbols().Text(a.offset);
-    if (!exclusive.Itself(a)) {
-      report.Add(Rule::kV8, *a.stmt, "not shown that other threads write other bytes: " + place);
-      continue;
-    }
-    for (size_t j = 0; j < accesses.size(); ++j) {
-      const GlobalAccess& b = accesses[j];
-      if (b.buffer != a.buffer || (b.store && j <= i) || exclusive.Pair(a, b)) continue;
-      report.Add(
-          Rule::kV8, *a.stmt,
-          "not shown that other threads stay clear of these bytes in \"" + DumpHead(kernel, *b.stmt) + "\": " + place);
+    for (size_t j = i; j < accesses.size(); ++j) {
+      const GlobalAccess &a = accesses[i], &b = accesses[j];
+      if (a.buffer != b.buffer || (!a.store && !b.store)) continue;
+      if (Pair(evaluator, a, b).SameThread()) continue;
+      out.push_back({Rule::kExclusive, a.where,
+                     fmt::format("cannot prove that {} (at {}) is of the same thread when it meets this (at {})",
+                                 b.where, evaluator.symbols.Text(b.offset), evaluator.symbols.Text(a.offset))});
     }
   }
 }

@@ -1,185 +1,205 @@
 #include "kernels/ir/verify/prover.h"
 
 #include <algorithm>
-#include <set>
-
-#include "kernels/ir/verify/divide.h"
 
 namespace quern::kernels::ir::verify {
 namespace {
 
-// p >= 0 for integers exactly if this is >= 0: divided by the common divisor of the terms with symbols.
-Poly Tightened(const Poly& p) {
-  Poly symbolic = p - p.constant();
-  const Int content = symbolic.Content();
-  if (content <= 1) return p;
-  const Int constant = p.constant();
-  const Int floor = constant >= 0 ? constant / content : -((-constant + content - 1) / content);
-  return symbolic.DividedBy(content) + floor;
-}
-
-// By the latest symbol, then the next one.
-bool Later(const Monomial& a, const Monomial& b) {
-  return std::lexicographical_compare(b.rbegin(), b.rend(), a.rbegin(), a.rend());
-}
-
-// The negative term to remove first: that with the latest symbol; the constant last. Null if none is negative.
-const Monomial* WorstTerm(const Poly& p) {
-  const Monomial* worst = nullptr;
-  for (const auto& [monomial, c] : p.terms())
-    if (c < 0 && (worst == nullptr || Later(monomial, *worst))) worst = &monomial;
-  return worst;
-}
-
-// The negative terms of p that are multiples of the fact's term, over it: what to multiply the fact by.
-Poly Multiplier(const Poly& p, const Monomial& term, const Monomial* only) {
-  Poly multiplier;
-  Monomial rest;
-  for (const auto& [monomial, c] : p.terms())
-    if (c < 0 && (only == nullptr || monomial == *only) && Divides(term, monomial, rest)) multiplier.Put(rest, -c);
-  return multiplier;
-}
+constexpr int kNodes = 150;  // of one search
+constexpr int kQuickNodes = 25;
+constexpr int kSplits = 5;  // selections tried at once
 
 }  // namespace
 
-bool Prover::Step(Poly p, int depth, Search& search) const {
-  if (!p.ok()) return false;
-  p = Tightened(p);
-  if (symbols_.Low(p) >= 0) return true;
-  if (depth == 0 || search.budget <= 0) return false;
-  const auto known = search.failed.find(p);
-  if (known != search.failed.end() && known->second >= depth) return false;
-  --search.budget;
-  const Monomial target = *WorstTerm(p);
-  Monomial rest;
-  for (const Poly& fact : *search.facts) {
-    for (const auto& [term, c] : fact.terms()) {
-      // A constant could cancel any term; let it cancel constants only, or nothing would end.
-      if (c >= 0 || (term.empty() && !target.empty()) || !Divides(term, target, rest)) continue;
-      const Poly one = Multiplier(p, term, &target);
-      const Poly all = term.empty() ? one : Multiplier(p, term, nullptr);
-      // For integers, p >= 0 if k p + k - 1 >= 0.
-      const Poly scaled = p * Poly(-c) + Poly(-c - 1);
-      if (Step(scaled - all * fact, depth - 1, search)) return true;
-      if (!(one == all) && Step(scaled - one * fact, depth - 1, search)) return true;
+Poly Tightened(const Poly& p) {
+  const Int content = p.Content(false);
+  return content > 1 ? p.DividedBy(content) : p;
+}
+
+void Prover::Assume(const Fact& fact, Known& known) {
+  if (!fact.nonzero) {
+    known.push_back(Tightened(fact.poly));
+    return;
+  }
+  const Poly negated = fact.poly * Poly(-1);
+  if (NonNegative(fact.poly, known, Effort::kQuick)) {
+    known.push_back(Tightened(fact.poly - Poly(1)));
+  } else if (NonNegative(negated, known, Effort::kQuick)) {
+    known.push_back(Tightened(negated - Poly(1)));
+  }
+}
+
+bool Prover::NonNegative(const Poly& goal, const Known& known, Effort effort) {
+  if (!goal.valid()) return false;
+  if (effort == Effort::kQuick) {
+    budget_ = kQuickNodes;
+    seen_.clear();
+    return Search(goal, known);
+  }
+  std::set<SymbolId> resolved;
+  return Cases(goal, known, kSplits, resolved);
+}
+
+bool Prover::Cases(const Poly& goal, const Known& known, int splits, std::set<SymbolId>& resolved) {
+  if (symbols_.Low(goal) >= 0) return true;
+  // What guards say, or what symbols are by definition: which of them is the tighter bound is not known beforehand.
+  for (const Order order : {Order::kThreads, Order::kUnguarded, Order::kKnown}) {
+    budget_ = kNodes;
+    order_ = order;
+    seen_.clear();
+    if (Search(goal, known)) return true;
+    if (known.empty()) break;
+  }
+  if (splits > 0) {
+    // The newest selection that the goal is about, or a fact that shares a symbol with the goal.
+    std::set<SymbolId> mentioned;
+    for (const SymbolId s : goal.Symbols()) mentioned.insert(s);
+    std::set<SymbolId> near = mentioned;
+    for (const Poly& fact : known) {
+      const std::vector<SymbolId> in_fact = fact.Symbols();
+      const bool shares = std::any_of(in_fact.begin(), in_fact.end(),
+                                      [&](SymbolId s) { return mentioned.count(s) != 0 && !symbols_.at(s).uniform; });
+      if (shares) near.insert(in_fact.begin(), in_fact.end());
+    }
+    for (auto it = near.rbegin(); it != near.rend(); ++it) {
+      const SymbolId s = *it;
+      if (symbols_.at(s).alternatives.empty() || !resolved.insert(s).second) continue;
+      bool all = true;
+      for (const Alternative& a : symbols_.at(s).alternatives) {
+        Known inside;
+        for (const Poly& fact : known) inside.push_back(Tightened(fact.Substituted(s, a.value)));
+        Prover apart(symbols_);
+        for (const Fact& f : a.facts) apart.Assume({f.poly.Substituted(s, a.value), f.nonzero}, inside);
+        inside.push_back(a.value - Poly::Of(s));
+        inside.push_back(Poly::Of(s) - a.value);
+        all = all && apart.Cases(goal.Substituted(s, a.value), inside, splits - 1, resolved);
+        if (!all) break;
+      }
+      resolved.erase(s);
+      if (all) return true;
+      break;
     }
   }
-  search.failed[p] = depth;
+  // Where control never is, everything holds.
+  if (splits == kSplits) return false;
+  budget_ = kQuickNodes;
+  seen_.clear();
+  return Search(Poly(-1), known);
+}
+
+// A symbol with a constant range that it takes wholly, like the lane, or a quotient or remainder of it.
+bool Prover::OfThread(SymbolId id) const {
+  const Symbol& s = symbols_.at(id);
+  if (s.kind == Symbol::Kind::kFree) return s.of_thread;
+  const std::vector<SymbolId> parts = s.num.Symbols();
+  return s.den.Constant() && std::all_of(parts.begin(), parts.end(), [&](SymbolId part) { return OfThread(part); });
+}
+
+bool Prover::Guarded(SymbolId id, const Known& known) const {
+  // A guard on a number bounds its quotients, hardly its remainders.
+  std::vector<SymbolId> parts;
+  if (symbols_.at(id).kind == Symbol::Kind::kDiv) parts = symbols_.at(id).num.Symbols();
+  parts.push_back(id);
+  return std::any_of(known.begin(), known.end(), [&](const Poly& fact) {
+    return std::any_of(parts.begin(), parts.end(), [&](SymbolId part) { return fact.Has(part); });
+  });
+}
+
+bool Prover::Replace(const Poly& goal, const Monomial& m, Int k, const Poly& fact, const Known& known) {
+  for (auto it = fact.terms().rbegin(); it != fact.terms().rend(); ++it) {
+    const auto& [n, c] = *it;
+    if (c >= 0 || (n.empty() && !m.empty())) continue;
+    const auto q = Divide(m, n);
+    if (!q) continue;
+    Poly factor;
+    factor.Add(*q, k);
+    // Of integers, with c negative, -c * goal - c - 1 >= 0 says the same as goal >= 0.
+    if (Search(goal * Poly(-c) + Poly(-c - 1) - factor * fact, known)) return true;
+  }
   return false;
 }
 
-Facts Prover::Closure(const Poly& p, const Facts& facts, std::vector<Sym>& reach) const {
-  Facts of_symbols;
-  std::set<Sym> seen;
-  const auto visit = [&](const Poly& poly) {
-    for (const auto& [monomial, c] : poly.terms())
-      for (const Sym s : monomial)
-        if (seen.insert(s).second) reach.push_back(s);
+bool Prover::Search(Poly goal, const Known& known) {
+  if (!goal.valid()) return false;
+  goal = Tightened(goal);
+  // Parameters last: what other symbols leave behind is over parameters.
+  const auto varies = [&](SymbolId s) { return !symbols_.at(s).uniform; };
+  const auto leads = [&](SymbolId s) {
+    return order_ != Order::kKnown && OfThread(s) && (order_ == Order::kThreads || !Guarded(s, known));
   };
-  visit(p);
-  std::vector<bool> used(facts.size());
-  size_t next = 0;
-  for (bool grew = true; grew;) {
-    for (; next < reach.size(); ++next) {
-      const Symbol& symbol = symbols_[reach[next]];
-      for (const Poly& fact : symbol.facts) {
-        of_symbols.push_back(fact);
-        visit(fact);
+  // Numbers of threads first, when definitions lead: their bounds are exact, and the rest may round.
+  const auto rank = [&](const Monomial& term) {
+    if (std::any_of(term.begin(), term.end(), leads)) return 2;
+    return std::any_of(term.begin(), term.end(), varies) ? 1 : 0;
+  };
+  auto negative = goal.terms().rend();
+  int best = -1;
+  for (auto it = goal.terms().rbegin(); it != goal.terms().rend(); ++it) {
+    if (it->second > 0 || rank(it->first) <= best) continue;
+    negative = it;
+    best = rank(it->first);
+  }
+  if (negative == goal.terms().rend() || symbols_.Low(goal) >= 0) return true;
+  if (--budget_ < 0 || !seen_.insert(goal).second) return false;
+  const Monomial m = negative->first;
+  const Int k = -negative->second;
+
+  const auto by_known = [&] {
+    return std::any_of(known.rbegin(), known.rend(),
+                       [&](const Poly& fact) { return Replace(goal, m, k, fact, known); });
+  };
+  if (order_ == Order::kKnown && by_known()) return true;
+  Monomial own = m;
+  own.erase(std::unique(own.begin(), own.end()), own.end());
+  if (std::any_of(own.begin(), own.end(), varies))
+    own.erase(std::remove_if(own.begin(), own.end(), [&](SymbolId s) { return !varies(s); }), own.end());
+  const auto rest_of = [&](SymbolId s) {
+    Poly rest;
+    rest.Add(*Divide(m, {s}), k);
+    return rest;
+  };
+  for (const SymbolId s : own) {
+    if (leads(s) && Search(goal - rest_of(s) * (Poly(symbols_.at(s).hi) - Poly::Of(s)), known)) return true;
+  }
+  // Bounds of the term's own symbols come first, numbers last.
+  for (const SymbolId s : own) {
+    for (const Poly& fact : symbols_.at(s).facts) {
+      if (Replace(goal, m, k, fact, known)) return true;
+    }
+  }
+  for (const SymbolId s : own) {
+    const Symbol& symbol = symbols_.at(s);
+    if (symbol.kind != Symbol::Kind::kDiv) continue;
+    // den * goal + den - 1 >= 0 says the same of integers, and den * s <= num.
+    const Poly& den = symbol.den;
+    if (Search(den * goal + den - Poly(1) - rest_of(s) * (symbol.num - den * Poly::Of(s)), known)) return true;
+  }
+  if (order_ != Order::kKnown && by_known()) return true;
+  for (const SymbolId s : own) {
+    if (varies(s) && symbols_.at(s).facts.empty() &&
+        Search(goal - rest_of(s) * (Poly(symbols_.at(s).hi) - Poly::Of(s)), known)) {
+      return true;
+    }
+  }
+  for (const SymbolId s : goal.Symbols()) {
+    if (std::find(own.begin(), own.end(), s) != own.end()) continue;
+    for (const Poly& fact : symbols_.at(s).facts) {
+      if (Replace(goal, m, k, fact, known)) return true;
+    }
+  }
+  // A guard on a remainder says something of the number itself.
+  for (const Poly& guard : known) {
+    for (const SymbolId s : guard.Symbols()) {
+      if (symbols_.at(s).kind != Symbol::Kind::kMod || goal.Has(s)) continue;
+      for (const Poly& fact : symbols_.at(s).facts) {
+        if (Replace(goal, m, k, fact, known)) return true;
       }
-      if (symbol.max < kMaxU64) of_symbols.push_back(Poly(symbol.max) - Poly::Of(reach[next]));
-    }
-    // A fact about other things comes in when a symbol links it.
-    grew = false;
-    for (size_t i = 0; i < facts.size(); ++i) {
-      const bool linked = std::any_of(facts[i].terms().begin(), facts[i].terms().end(), [&](const auto& t) {
-        return t.first.empty() ? facts[i].IsConstant()
-                               : std::any_of(t.first.begin(), t.first.end(), [&](Sym s) { return seen.contains(s); });
-      });
-      if (used[i] || !linked) continue;
-      used[i] = true;
-      grew = true;
-      visit(facts[i]);
     }
   }
-  // The innermost guards first: they are what the kernel's author meant.
-  Facts ordered;
-  for (size_t i = facts.size(); i-- > 0;)
-    if (used[i]) ordered.push_back(Tightened(facts[i]));
-  ordered.insert(ordered.end(), of_symbols.begin(), of_symbols.end());
-  return ordered;
-}
-
-void Prover::UpperBounds(const Poly& p, const Facts& facts, int depth, std::vector<Poly>& out) const {
-  if (!p.ok() || out.size() >= 6) return;
-  // Negative terms of index symbols are at most zero.
-  Poly kept = p;
-  for (const auto& [monomial, c] : p.terms())
-    if (c < 0 && !symbols_.OverParams(Poly::Term(monomial, 1))) kept.Put(monomial, -c);
-  if (symbols_.OverParams(kept)) {
-    if (std::find(out.begin(), out.end(), kept) == out.end()) out.push_back(kept);
-    return;
-  }
-  if (depth == 0) return;
-  const Poly minus = Poly(0) - kept;
-  Monomial target;
-  for (const auto& [monomial, c] : minus.terms())
-    if (c < 0 && !symbols_.OverParams(Poly::Term(monomial, 1)) && (target.empty() || Later(monomial, target)))
-      target = monomial;
-  Monomial rest;
-  for (const Poly& fact : facts)
-    for (const auto& [term, c] : fact.terms())
-      if (c == -1 && !term.empty() && Divides(term, target, rest))
-        UpperBounds(p + Multiplier(minus, term, &target) * fact, facts, depth - 1, out);
-}
-
-Facts Prover::QuotientBounds(const std::vector<Sym>& reach, const Facts& facts) const {
-  Facts bounds;
-  for (const Sym s : reach) {
-    const Symbol& symbol = symbols_[s];
-    if (symbol.kind != Symbol::Kind::kQuotient) continue;
-    std::vector<Poly> uppers;
-    UpperBounds(symbol.dividend, facts, 6, uppers);
-    for (const Poly& upper : uppers) {
-      // dividend <= upper = divisor * whole + rest with rest < divisor: the quotient is at most `whole`.
-      const Split split = SplitBy(upper, symbol.divisor);
-      Search search{&facts, 200, {}};
-      if (Step(Poly(-1) - split.rest, 6, search))
-        bounds.push_back(split.whole - Poly(1) - Poly::Of(s));
-      else if (Step(symbol.divisor - Poly(1) - split.rest, 6, search))
-        bounds.push_back(split.whole - Poly::Of(s));
-    }
-  }
-  return bounds;
-}
-
-bool Prover::Prove(const Poly& p, const Facts& facts, int splits) const {
-  if (!p.ok()) return false;
-  if (symbols_.Low(p) >= 0) return true;
-  std::vector<Sym> reach;
-  Facts all = Closure(p, facts, reach);
-  const auto search = [&](int budget) {
-    for (const int depth : {3, 6, 12}) {
-      Search work{&all, budget, {}};
-      if (Step(p, depth, work)) return true;
-    }
-    return false;
-  };
-  if (search(400)) return true;
-  const Facts derived = QuotientBounds(reach, all);
-  if (!derived.empty()) {
-    all.insert(all.begin(), derived.begin(), derived.end());
-    if (search(600)) return true;
-  }
-  if (splits == 0) return false;
-  std::sort(reach.rbegin(), reach.rend());
-  for (const Sym s : reach) {
-    if (symbols_[s].kind != Symbol::Kind::kChoice) continue;
-    return std::all_of(symbols_[s].cases.begin(), symbols_[s].cases.end(), [&](const Symbol::Case& c) {
-      Facts in_case;
-      for (const Poly& fact : facts) in_case.push_back(fact.Substitute(s, c.value));
-      in_case.insert(in_case.end(), c.facts.begin(), c.facts.end());
-      return Prove(p.Substitute(s, c.value), in_case, splits - 1);
-    });
+  for (const SymbolId s : own) {
+    if ((!varies(s) || !symbols_.at(s).facts.empty()) &&
+        Search(goal - rest_of(s) * (Poly(symbols_.at(s).hi) - Poly::Of(s)), known))
+      return true;
   }
   return false;
 }

@@ -1,40 +1,44 @@
-// Prover: whether a polynomial is >= 0 wherever given facts hold.
+// Proofs that a polynomial is at least 0, given facts.
 //
-// It looks for a sum: p = sum of (polynomial without negative terms) * fact + terms without negative coefficients. Each
-// step picks the negative term with the latest symbol and cancels it with a fact, so symbols are replaced by their
-// bounds until parameters remain. Failing that, bounds of quotients are derived, then choices (min, select) are split
-// into their cases. Bounded work: false means "not shown". Used by one thread.
+// The one step: a negative term is replaced through a fact that bounds it, times a product of symbols, which is at
+// least 0. What is left must have no negative term. Integers allow two more: a goal's constant is rounded down by the
+// common factor of the other terms, and a quotient floor(x / q) is replaced after the goal was multiplied by q. Where
+// that fails, the alternatives of selections are tried one by one. Every step is sound; the search is bounded.
 #pragma once
 
-#include <map>
-#include <vector>
+#include <set>
 
 #include "kernels/ir/verify/symbols.h"
 
 namespace quern::kernels::ir::verify {
 
+// Quick: for what makes proofs shorter and need not succeed.
+enum class Effort : uint8_t { kFull, kQuick };
+
 class Prover {
  public:
   explicit Prover(const Symbols& symbols) : symbols_(symbols) {}
 
-  bool NotNegative(const Poly& p, const Facts& facts) const { return Prove(p, facts, 2); }
+  bool NonNegative(const Poly& goal, const Known& known, Effort effort = Effort::kFull);
+  // Adds a condition to what is known. An inequality counts when one side of it is known already.
+  void Assume(const Fact& fact, Known& known);
 
  private:
-  struct Search {
-    const Facts* facts;
-    int budget;
-    std::map<Poly, int> failed;  // with this many steps left
-  };
+  bool Cases(const Poly& goal, const Known& known, int splits, std::set<SymbolId>& resolved);
+  bool Search(Poly goal, const Known& known);
+  bool Replace(const Poly& goal, const Monomial& m, Int k, const Poly& fact, const Known& known);
 
-  bool Prove(const Poly& p, const Facts& facts, int splits) const;
-  bool Step(Poly p, int depth, Search& search) const;
-  // The facts that can matter for p, and those of all symbols in reach.
-  Facts Closure(const Poly& p, const Facts& facts, std::vector<Sym>& reach) const;
-  // Upper bounds of `p` over parameters.
-  void UpperBounds(const Poly& p, const Facts& facts, int depth, std::vector<Poly>& out) const;
-  Facts QuotientBounds(const std::vector<Sym>& reach, const Facts& facts) const;
+  bool OfThread(SymbolId id) const;
+  bool Guarded(SymbolId id, const Known& known) const;
 
   const Symbols& symbols_;
+  std::set<Poly> seen_;
+  int budget_ = 0;
+  // What is tried first: constant bounds of the lane and the warp; those of them that no guard mentions; guards.
+  enum class Order : uint8_t { kThreads, kUnguarded, kKnown } order_ = Order::kKnown;
 };
+
+// The same fact with its constant rounded down.
+Poly Tightened(const Poly& p);
 
 }  // namespace quern::kernels::ir::verify

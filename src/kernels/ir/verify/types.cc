@@ -1,217 +1,288 @@
-// V1 and V11: the types of expressions and statements, indices, access rights.
+// V1: types and widths of every expression and statement, indices, access rights. V11: f16 and bf16 are never computed
+// with.
 #include <algorithm>
-#include <bit>
-#include <initializer_list>
-#include <set>
 
 #include <fmt/format.h>
 
-#include "kernels/ir/verify/expr_types.h"
-#include "kernels/ir/verify/passes.h"
-#include "kernels/ir/verify/visit.h"
+#include "kernels/ir/verify/rules.h"
+#include "kernels/ir/verify/walk.h"
 
 namespace quern::kernels::ir::verify {
 namespace {
 
-bool OneOf(Type type, std::initializer_list<Type> types) {
-  return std::find(types.begin(), types.end(), type) != types.end();
+bool IsNarrowFloat(Type t) { return t.scalar == Scalar::kF16 || t.scalar == Scalar::kBF16; }
+bool IsUnsigned(Type t) { return t == kU32 || t == kU64; }
+bool IsComputed(Type t) { return t == kI32 || t == kU32 || t == kU64 || t == kF32; }
+bool IsVectorOf32(Type t) {
+  return (t.lanes == 2 || t.lanes == 4) &&
+         (t.scalar == Scalar::kI32 || t.scalar == Scalar::kU32 || t.scalar == Scalar::kF32);
 }
+bool IsType(Type t) { return t.scalar <= Scalar::kF32 && (t.lanes == 1 || IsVectorOf32(t)); }
+bool IsMemory(Type t) { return IsType(t) && t != kPred; }
 
-struct MmaTypes {
-  Type a, b, d;
-};
-MmaTypes TypesOf(MmaKind kind) {
-  switch (kind) {
-    case MmaKind::kF16K16:
-    case MmaKind::kBF16K16:
-      return {kU32x4, kU32x2, kF32x4};
-    case MmaKind::kU8S8K32:
-    case MmaKind::kS8S8K32:
-      return {kU32x4, kU32x2, kI32x4};
-    case MmaKind::kU8S8K16:
-    case MmaKind::kS8S8K16:
-      return {kU32x2, kU32, kI32x4};
-  }
-  return {};
-}
-
-class StatementTypes {
+class Checker {
  public:
-  StatementTypes(const Kernel& kernel, Report& report) : kernel_(kernel), report_(report) {}
+  Checker(const Kernel& kernel, Violations& out) : k_(kernel), out_(out), seen_(kernel.exprs.size()) {}
 
   void Run() {
-    ForEachStmt(kernel_.body, [this](const Stmt& stmt) { Check(stmt); });
+    for (const Register& r : k_.registers) {
+      where_ = "register " + r.name;
+      Require(IsType(r.type), "no such type");
+    }
+    for (const Param& p : k_.params) {
+      where_ = "parameter " + p.name;
+      Require(p.type == Scalar::kF32 ||
+                  (p.type == Scalar::kU32 && p.min <= p.max && p.multiple_of > 0 && p.min % p.multiple_of == 0),
+              "its range is empty or does not begin at a multiple");
+    }
+    for (const Buffer& b : k_.buffers) {
+      where_ = "buffer " + b.name;
+      Require(b.align != 0 && (b.align & (b.align - 1)) == 0, "its alignment is no power of two");
+      OverParams(b.min_bytes, kU64);
+    }
+    for (const SharedArray& s : k_.shared) {
+      where_ = "shared array " + s.name;
+      Require(s.bytes % 16 == 0, "its size is no multiple of 16");
+    }
+    where_ = "number of tiles";
+    OverParams(k_.num_tiles, kU32);
+    ForEachStmt(k_.body, [&](const Stmt& stmt) {
+      where_ = Describe(k_, stmt);
+      bool valid = true;
+      ForEachOperand(stmt, [&](ExprId id) { valid = Expression(id) && valid; });
+      if (const RegId dst = Written(stmt); dst != kNoReg && dst >= k_.registers.size()) {
+        Require(false, "no such register");
+        valid = false;
+      }
+      if (valid) std::visit([&](const auto& s) { Check(s); }, stmt.node);
+    });
   }
 
  private:
-  void Require(bool holds, std::string_view message) {
-    if (!holds) report_.Add(Rule::kV1, *stmt_, std::string(message));
+  bool Require(bool condition, std::string message, Rule rule = Rule::kTypes) {
+    if (!condition) out_.push_back({rule, where_, std::move(message)});
+    return condition;
   }
-  Type TypeOf(ExprId id) const { return kernel_.expr(id).type; }
-  Type RegType(RegId reg) const { return kernel_.registers[reg].type; }
-  bool IsValue(ExprId id) const { return id < kernel_.exprs.size(); }
-
-  void Check(const Stmt& stmt) {
-    stmt_ = &stmt;
-    // An operand may be missing only where it is a predicate.
-    const bool operands = std::visit([this](const auto& s) { return OperandsPresent(s); }, stmt.node);
-    const auto reg = WrittenBy(stmt);
-    if (!operands || (reg && *reg >= kernel_.registers.size())) {
-      Require(false, "an index of an expression or register is out of range");
-      return;
-    }
-    std::visit([this](const auto& s) { Check(s); }, stmt.node);
+  Type TypeOf(ExprId id) const { return k_.expr(id).type; }
+  bool Wants(ExprId id, Type type, std::string_view what) {
+    return Require(id != kNoExpr && TypeOf(id) == type,
+                   fmt::format("{} is no {}", what, NameOf(type.scalar) == "pred" ? "condition" : NameOf(type.scalar)));
   }
 
-  template <typename S>
-  bool OperandsPresent(const S& s) const {
-    bool present = true;
-    if constexpr (requires { s.value; }) present = present && IsValue(s.value);
-    if constexpr (requires { s.begin; }) present = present && IsValue(s.begin) && IsValue(s.end);
-    if constexpr (requires { s.condition; }) present = present && IsValue(s.condition);
-    if constexpr (requires { s.offset; }) present = present && IsValue(s.offset);
-    if constexpr (requires { s.source; }) present = present && IsValue(s.source);
-    if constexpr (requires { s.shared_offset; }) present = present && IsValue(s.shared_offset);
-    if constexpr (requires { s.global_offset; }) present = present && IsValue(s.global_offset);
-    if constexpr (requires { s.a; }) present = present && IsValue(s.a) && IsValue(s.b) && IsValue(s.c);
-    if constexpr (requires { s.predicate; }) present = present && (s.predicate == kNoExpr || IsValue(s.predicate));
-    return present;
-  }
-
-  void CheckPredicate(ExprId predicate) {
-    Require(predicate == kNoExpr || TypeOf(predicate) == kPred, "a predicate is not a pred");
-  }
-  void CheckGlobal(uint32_t buffer, ExprId offset, ExprId predicate, Access forbidden) {
-    Require(OneOf(TypeOf(offset), {kU32, kU64}), "an offset is neither u32 nor u64");
-    CheckPredicate(predicate);
-    if (buffer >= kernel_.buffers.size())
-      Require(false, "no such buffer");
-    else
-      Require(kernel_.buffers[buffer].access != forbidden, "the buffer's access does not allow this");
-  }
-  void CheckShared(uint32_t array, ExprId offset) {
-    Require(TypeOf(offset) == kU32, "an offset into a shared array is not u32");
-    Require(array < kernel_.shared.size(), "no such shared array");
-  }
-  void CheckMemoryType(Type type) { Require(type.scalar != Scalar::kPred, "a pred cannot be in memory"); }
-
-  void Check(const SetStmt& s) { Require(RegType(s.dst) == TypeOf(s.value), "the value's type is not the register's"); }
-  void Check(const ForStmt& s) {
-    if (s.var >= kernel_.registers.size()) return Require(false, "no such register");
-    Require(RegType(s.var) == kU32, "a loop's variable is not u32");
-    Require(TypeOf(s.begin) == kU32 && TypeOf(s.end) == kU32, "a loop's bounds are not u32");
-    Require(s.step > 0, "a loop's step is 0");
-    bool written = false;
-    ForEachStmt(s.body, [&](const Stmt& inner) {
-      const auto* loop = std::get_if<ForStmt>(&inner.node);
-      written = written || WrittenBy(inner) == s.var || (loop != nullptr && loop->var == s.var);
+  void OverParams(ExprId id, Type type) {
+    if (!Require(id != kNoExpr, "an expression is missing") || !Expression(id)) return;
+    Require(TypeOf(id) == type, "the type is wrong");
+    ForEachExpr(k_, id, [&](const Expr& e) {
+      Require(e.op == Op::kConst || e.op == Op::kParam || e.num_args > 0, "not over parameters alone");
     });
-    Require(!written, "a loop's body writes its variable");
   }
-  void Check(const IfStmt& s) { Require(TypeOf(s.condition) == kPred, "a condition is not a pred"); }
+
+  // Whether the expression and all its arguments exist and fit. Arguments come before their users, so there is no
+  // cycle.
+  bool Expression(ExprId id) {
+    if (!Require(id < k_.exprs.size(), "no such expression")) return false;
+    if (seen_[id] != 0) return seen_[id] == 1;
+    const Expr& e = k_.expr(id);
+    bool valid = Require(e.op <= Op::kVector && IsType(e.type) && e.num_args <= e.args.size(), "no such operation");
+    if (valid) {
+      const int arity = Arity(e.op);
+      valid = Require(arity == e.num_args || (arity < 0 && (e.num_args == 2 || e.num_args == 4)),
+                      fmt::format("{} has {} arguments", NameOf(e.op), e.num_args));
+    }
+    for (int i = 0; valid && i < e.num_args; ++i)
+      valid = Require(e.args[i] < id, "an argument follows its user") && Expression(e.args[i]);
+    if (valid) {
+      Rule rule = Rule::kTypes;
+      const bool fits = Fits(e, rule);
+      valid = Require(fits, fmt::format("{} has operands or a result of the wrong type", NameOf(e.op)), rule);
+    }
+    seen_[id] = valid ? 1 : 2;
+    return valid;
+  }
+
+  bool Fits(const Expr& e, Rule& rule) const {
+    const auto arg = [&](int i) { return TypeOf(e.args[i]); };
+    const bool leaf = e.num_args == 0, moves = e.op == Op::kCast || e.op == Op::kBitcast;
+    if (!leaf && !moves) {
+      bool narrow = IsNarrowFloat(e.type);
+      for (int i = 0; i < e.num_args; ++i) narrow = narrow || IsNarrowFloat(arg(i));
+      if (narrow) return rule = Rule::kNarrowFloat, false;
+    }
+    const auto same = [&] {
+      for (int i = 0; i < e.num_args; ++i) {
+        if (arg(i) != arg(0)) return false;
+      }
+      return true;
+    };
+    const Type t = e.type;
+    switch (e.op) {
+      case Op::kConst:
+        return t.lanes == 1 && (BytesOf(t) == 8 || e.value >> (8 * BytesOf(t)) == 0) && (t != kPred || e.value <= 1);
+      case Op::kReg:
+        return e.value < k_.registers.size() && k_.registers[e.value].type == t;
+      case Op::kParam:
+        return e.value < k_.params.size() && t == Type{k_.params[e.value].type};
+      case Op::kThread:
+      case Op::kLane:
+      case Op::kWarp:
+      case Op::kTile:
+        return t == kU32;
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kMin:
+      case Op::kMax:
+        return IsComputed(t) && same() && arg(0) == t;
+      case Op::kMulHigh:
+        return t == kU32 && same() && arg(0) == t;
+      case Op::kDiv:
+        return (IsUnsigned(t) || t == kF32) && same() && arg(0) == t;
+      case Op::kMod:
+        return IsUnsigned(t) && same() && arg(0) == t;
+      case Op::kAnd:
+      case Op::kOr:
+      case Op::kXor:
+      case Op::kNot:
+        return ((IsComputed(t) && t != kF32) || t == kPred) && same() && arg(0) == t;
+      case Op::kShl:
+      case Op::kShr:
+        return IsComputed(t) && t != kF32 && arg(0) == t && arg(1) == kU32;
+      case Op::kFma:
+      case Op::kSqrt:
+      case Op::kRound:
+        return t == kF32 && same() && arg(0) == t;
+      case Op::kEq:
+      case Op::kNe:
+      case Op::kLt:
+      case Op::kLe:
+        return t == kPred && same() && IsComputed(arg(0));
+      case Op::kSelect:
+        return arg(0) == kPred && arg(1) == t && arg(2) == t;
+      case Op::kCast:
+        return CastFits(t, arg(0));
+      case Op::kBitcast:
+        return BytesOf(t) == BytesOf(arg(0)) && t != kPred && arg(0) != kPred && t.lanes == arg(0).lanes;
+      case Op::kDp4aUS:
+      case Op::kDp4aSS:
+        return t == kI32 && arg(0) == kU32 && arg(1) == kU32 && arg(2) == kI32;
+      case Op::kBytePerm:
+        return t == kU32 && same() && arg(0) == kU32;
+      case Op::kExtract:
+        return arg(0).lanes > 1 && e.value < arg(0).lanes && t == Type{arg(0).scalar};
+      case Op::kVector:
+        return IsVectorOf32(t) && e.num_args == t.lanes && same() && arg(0) == Type{t.scalar};
+    }
+    return false;
+  }
+  static bool CastFits(Type to, Type from) {
+    if (to.lanes != 1 || from.lanes != 1 || to == kPred) return false;
+    if (from == kPred) return to == kU32;
+    if (IsNarrowFloat(to)) return from == kF32;
+    if (IsNarrowFloat(from)) return to == kF32;
+    if (from == kF32) return to == kI32 || to == kU32;
+    return true;
+  }
+
+  Type RegType(RegId id) const { return k_.registers[id].type; }
+  bool Predicate(ExprId id) { return id == kNoExpr || Wants(id, kPred, "the predicate"); }
+  void Offset(ExprId id) { Require(IsUnsigned(TypeOf(id)), "the offset is no u32 or u64"); }
+  // The buffer exists and may be read, or written.
+  bool Use(uint32_t buffer, Access forbidden, std::string_view what) {
+    return Require(buffer < k_.buffers.size(), "no such buffer") &&
+           Require(k_.buffers[buffer].access != forbidden, fmt::format("the buffer may not be {}", what));
+  }
+  bool Array(uint32_t array) { return Require(array < k_.shared.size(), "no such shared array"); }
+  bool NarrowFree(Type t) { return Require(!IsNarrowFloat(t), "f16 or bf16 outside of memory", Rule::kNarrowFloat); }
+
+  void Check(const SetStmt& s) {
+    Require(TypeOf(s.value) == RegType(s.dst), "the value is not of the register's type");
+  }
+  void Check(const ForStmt& s) {
+    Require(RegType(s.var) == kU32 && TypeOf(s.begin) == kU32 && TypeOf(s.end) == kU32, "a loop counts in u32");
+    Require(s.step > 0, "the step is 0");
+    // Emitted text reads the end before every turn, the interpreter once: they agree when the body leaves it alone.
+    const std::string here = where_;
+    std::vector<bool> fixed(k_.registers.size());
+    fixed[s.var] = true;
+    ForEachExpr(k_, s.end, [&](const Expr& e) {
+      if (e.op == Op::kReg) fixed[e.value] = true;
+    });
+    ForEachStmt(s.body, [&](const Stmt& stmt) {
+      const RegId dst = Written(stmt);
+      Require(dst == kNoReg || dst >= fixed.size() || !fixed[dst], "the body sets the loop's variable or bound");
+    });
+    ForEachExpr(k_, s.end, [&](const Expr& e) {
+      Require(e.op != Op::kReg || e.value != s.var, "the bound reads the loop's variable");
+    });
+  }
+  void Check(const IfStmt& s) { Wants(s.condition, kPred, "the condition"); }
   void Check(const LoadGlobalStmt& s) {
-    CheckGlobal(s.buffer, s.offset, s.predicate, Access::kWrite);
-    CheckMemoryType(RegType(s.dst));
+    Use(s.buffer, Access::kWrite, "read");
+    Require(IsMemory(RegType(s.dst)), "no type of memory");
+    Offset(s.offset);
+    Predicate(s.predicate);
   }
   void Check(const StoreGlobalStmt& s) {
-    CheckGlobal(s.buffer, s.offset, s.predicate, Access::kRead);
-    CheckMemoryType(TypeOf(s.value));
+    Use(s.buffer, Access::kRead, "written");
+    Require(IsMemory(TypeOf(s.value)), "no type of memory");
+    Offset(s.offset);
+    Predicate(s.predicate);
   }
   void Check(const LoadSharedStmt& s) {
-    CheckShared(s.array, s.offset);
-    CheckMemoryType(RegType(s.dst));
+    Array(s.array);
+    Require(IsMemory(RegType(s.dst)), "no type of memory");
+    Wants(s.offset, kU32, "the offset");
   }
   void Check(const StoreSharedStmt& s) {
-    CheckShared(s.array, s.offset);
-    CheckPredicate(s.predicate);
-    CheckMemoryType(TypeOf(s.value));
+    Array(s.array);
+    Require(IsMemory(TypeOf(s.value)), "no type of memory");
+    Wants(s.offset, kU32, "the offset");
+    Predicate(s.predicate);
   }
-  void CheckShuffle(RegId dst, ExprId value) {
-    Require(RegType(dst) == TypeOf(value), "the value's type is not the register's");
-    Require(OneOf(TypeOf(value), {kI32, kU32, kF32}), "a shuffled value is not i32, u32 or f32");
+  void Check(const BarrierStmt&) {}
+  void Check(const WarpSyncStmt&) {}
+  void Shuffled(RegId dst, ExprId value) {
+    const Type t = TypeOf(value);
+    if (!NarrowFree(t)) return;
+    Require(t == RegType(dst) && t.lanes == 1 && BytesOf(t) == 4, "a shuffle moves one 32-bit value");
   }
   void Check(const ShuffleXorStmt& s) {
-    CheckShuffle(s.dst, s.value);
-    Require(s.mask < kWarpThreads, "a shuffle's mask is 32 or more");
+    Shuffled(s.dst, s.value);
+    Require(s.mask < kWarpThreads, "the mask is 32 or more");
   }
   void Check(const ShuffleIndexStmt& s) {
-    CheckShuffle(s.dst, s.value);
-    Require(TypeOf(s.source) == kU32, "a shuffle's source is not u32");
+    Shuffled(s.dst, s.value);
+    Wants(s.source, kU32, "the source lane");
   }
   void Check(const AsyncCopyStmt& s) {
-    CheckShared(s.array, s.shared_offset);
-    CheckGlobal(s.buffer, s.global_offset, s.predicate, Access::kWrite);
+    Use(s.buffer, Access::kWrite, "read");
+    Array(s.array);
+    Wants(s.shared_offset, kU32, "the offset");
+    Offset(s.global_offset);
+    Predicate(s.predicate);
   }
+  void Check(const AsyncCommitStmt&) {}
+  void Check(const AsyncWaitStmt&) {}
   void Check(const MmaStmt& s) {
-    const MmaTypes types = TypesOf(s.kind);
-    Require(TypeOf(s.a) == types.a && TypeOf(s.b) == types.b, "a or b of an mma has the wrong type");
-    Require(TypeOf(s.c) == types.d && RegType(s.dst) == types.d, "c or d of an mma has the wrong type");
+    const bool half = s.kind == MmaKind::kF16K16 || s.kind == MmaKind::kBF16K16;
+    const bool short_k = s.kind == MmaKind::kU8S8K16 || s.kind == MmaKind::kS8S8K16;
+    const Type sum = half ? kF32x4 : kI32x4;
+    Require(TypeOf(s.a) == (short_k ? kU32x2 : kU32x4) && TypeOf(s.b) == (short_k ? kU32 : kU32x2) &&
+                TypeOf(s.c) == sum && RegType(s.dst) == sum,
+            "the operands do not fit the product");
   }
-  template <typename S>
-  void Check(const S&) {}
+  void Check(const CommentStmt& s) {
+    Require(s.text.find('\n') == std::string::npos, "a comment of more than one line");
+  }
 
-  const Kernel& kernel_;
-  Report& report_;
-  const Stmt* stmt_ = nullptr;
+  const Kernel& k_;
+  Violations& out_;
+  std::vector<uint8_t> seen_;  // 0: not yet; 1: valid; 2: not
+  std::string where_;
 };
-
-void CheckHeads(const Kernel& kernel, Report& report) {
-  const auto require = [&](bool holds, const std::string& part, std::string_view message) {
-    if (!holds) report.AddHead(Rule::kV1, part, std::string(message));
-  };
-  const auto over_params = [&](ExprId root) {
-    const std::vector<ExprId> nodes = NodesOf(kernel, root);
-    return std::none_of(nodes.begin(), nodes.end(), [&](ExprId id) {
-      const Op op = kernel.expr(id).op;
-      return op == Op::kReg || op == Op::kThread || op == Op::kLane || op == Op::kWarp || op == Op::kTile;
-    });
-  };
-  for (const Param& p : kernel.params) {
-    const std::string part = "param " + p.name;
-    require(p.type == Scalar::kU32 || p.type == Scalar::kF32, part, "neither u32 nor f32");
-    if (p.type != Scalar::kU32) continue;
-    require(p.multiple_of > 0, part, "multiple_of is 0");
-    require(p.multiple_of == 0 || p.max / p.multiple_of * p.multiple_of >= p.min, part, "the range has no value");
-  }
-  for (const Buffer& b : kernel.buffers) {
-    const std::string part = "buffer " + b.name;
-    require(std::has_single_bit(b.align), part, "the alignment is not a power of two");
-    require(b.min_bytes < kernel.exprs.size() && kernel.expr(b.min_bytes).type == kU64 && over_params(b.min_bytes),
-            part, "the size is not a u64 over parameters");
-  }
-  for (const SharedArray& s : kernel.shared) require(s.bytes % 16 == 0, "shared " + s.name, "not a multiple of 16");
-  require(kernel.num_tiles < kernel.exprs.size() && kernel.expr(kernel.num_tiles).type == kU32 &&
-              over_params(kernel.num_tiles),
-          "tiles", "the number of tiles is not a u32 over parameters");
-  std::set<std::string_view> names;
-  for (const Register& r : kernel.registers) {
-    require(names.insert(r.name).second, "register " + r.name, "the name is not unique");
-    require(IsType(r.type), "register " + r.name, "no such type");
-  }
-}
 
 }  // namespace
 
-void CheckTypes(const Kernel& kernel, Report& report) {
-  bool indices = true;
-  for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
-    const ExprFault fault = CheckExpr(kernel, id);
-    if (fault.message.empty()) continue;
-    indices = false;
-    report.AddHead(fault.rule, fmt::format("expression {} ({})", id, NameOf(kernel.exprs[id].op)), fault.message);
-  }
-  if (!indices) return;
-  CheckHeads(kernel, report);
-  StatementTypes(kernel, report).Run();
-  if (!report.empty()) return;
-  // A 16-bit register that is set again could carry a sum from one step to the next.
-  const std::vector<uint32_t> writes = CountWrites(kernel);
-  for (RegId reg = 0; reg < writes.size(); ++reg) {
-    const Scalar scalar = kernel.registers[reg].type.scalar;
-    if (writes[reg] > 1 && (scalar == Scalar::kF16 || scalar == Scalar::kBF16))
-      report.AddHead(Rule::kV11, "register " + kernel.registers[reg].name, "a 16-bit float is set more than once");
-  }
-  report.set_printable(report.empty());
-}
+void CheckTypes(const Kernel& kernel, Violations& out) { Checker(kernel, out).Run(); }
 
 }  // namespace quern::kernels::ir::verify

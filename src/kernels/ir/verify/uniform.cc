@@ -1,138 +1,125 @@
-// V3: for which threads each register is equal, and what may stand under a condition that is not equal for all.
+// V3: barriers where the whole block arrives, shuffles and products where whole warps do, and every claim that a
+// condition or a loop's bounds are equal among threads.
 //
-// Every register has one level, the worst of what is ever assigned to it; the levels only rise, until nothing changes.
+// Each register has the widest group of threads that is known to hold one value in it. A value depends on its operands
+// and on the control around its assignment: threads that diverged may have set it or not.
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "kernels/ir/verify/passes.h"
-#include "kernels/ir/verify/visit.h"
+#include "kernels/ir/verify/rules.h"
+#include "kernels/ir/verify/walk.h"
 
 namespace quern::kernels::ir::verify {
 namespace {
 
-// kThread < kWarp < kBlock in the enum; the weaker of two is the smaller.
-Uniform Weaker(Uniform a, Uniform b) { return std::min(a, b); }
+Uniform Narrower(Uniform a, Uniform b) { return std::min(a, b); }
 
-class Levels {
+class Checker {
  public:
-  Levels(const Kernel& kernel, Report& report)
-      : kernel_(kernel),
-        report_(report),
-        writes_(CountWrites(kernel)),
-        level_(kernel.registers.size(), Uniform::kBlock) {}
+  Checker(const Kernel& kernel, Violations& out) : k_(kernel), out_(out), regs_(kernel.registers.size(), kUnset) {}
 
   void Run() {
-    do {
-      changed_ = false;
-      Run(kernel_.body, Uniform::kBlock, Uniform::kBlock);
-    } while (changed_);
-    checking_ = true;
-    Run(kernel_.body, Uniform::kBlock, Uniform::kBlock);
+    Walk(k_.body, Uniform::kBlock);
+    report_ = true;
+    Walk(k_.body, Uniform::kBlock);
   }
 
  private:
-  // `control`: for which threads everything around is equal; `loops`: the same for the loops alone.
-  void Run(const Block& block, Uniform control, Uniform loops) {
-    for (const Stmt& stmt : block) {
-      if (const auto* loop = std::get_if<ForStmt>(&stmt.node)) {
-        const Uniform begin = LevelOf(loop->begin);
-        Claim(stmt, loop->uniform, Weaker(begin, LevelOf(loop->end)), "the loop's bounds");
-        Lower(loop->var, begin);
-        Run(loop->body, Weaker(control, loop->uniform), Weaker(loops, loop->uniform));
-      } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
-        Claim(stmt, branch->uniform, LevelOf(branch->condition), "the condition");
-        Run(branch->then_body, Weaker(control, branch->uniform), loops);
-        Run(branch->else_body, Weaker(control, branch->uniform), loops);
-      } else {
-        // A register that is set once inside a condition is read only there, where its readers took the same way.
-        if (const auto reg = WrittenBy(stmt))
-          Lower(*reg, Weaker(LevelOfResult(stmt), writes_[*reg] > 1 ? control : loops));
-        CheckPlace(stmt, control);
-      }
-    }
-  }
+  // No assignment seen yet: equal for all, as far as is known.
+  static constexpr Uniform kUnset = Uniform::kBlock;
 
-  void Lower(RegId reg, Uniform level) {
-    if (level >= level_[reg]) return;
-    level_[reg] = level;
-    changed_ = true;
-  }
-
-  Uniform LevelOfResult(const Stmt& stmt) const {
-    if (const auto* set = std::get_if<SetStmt>(&stmt.node)) return LevelOf(set->value);
-    if (const auto* load = std::get_if<LoadGlobalStmt>(&stmt.node)) {
-      // What nobody writes is the same for all who read the same bytes.
-      if (kernel_.buffers[load->buffer].access != Access::kRead) return Uniform::kThread;
-      const Uniform level = LevelOf(load->offset);
-      return load->predicate == kNoExpr ? level : Weaker(level, LevelOf(load->predicate));
-    }
-    if (const auto* shuffle = std::get_if<ShuffleXorStmt>(&stmt.node)) return LevelOf(shuffle->value);
-    if (const auto* shuffle = std::get_if<ShuffleIndexStmt>(&stmt.node)) {
-      const Uniform value = LevelOf(shuffle->value);
-      const Uniform source = LevelOf(shuffle->source);
-      if (value == Uniform::kBlock || source == Uniform::kThread) return value;
-      return Uniform::kWarp;  // one lane's value for the whole warp
-    }
-    return Uniform::kThread;
-  }
-
-  Uniform LevelOf(ExprId id) const {
-    const Expr& e = kernel_.expr(id);
+  Uniform Of(ExprId id) const {
+    const Expr& e = k_.expr(id);
     switch (e.op) {
       case Op::kThread:
       case Op::kLane:
         return Uniform::kThread;
       case Op::kWarp:
-        return kernel_.warps == 1 ? Uniform::kBlock : Uniform::kWarp;
+        return k_.warps == 1 ? Uniform::kBlock : Uniform::kWarp;
       case Op::kReg:
-        return level_[e.value];
-      case Op::kDiv:
-      case Op::kShr:
-        if (IsWarp(e)) return Uniform::kWarp;
-        break;
+        return regs_[e.value];
       default:
         break;
     }
-    Uniform level = Uniform::kBlock;
-    for (int i = 0; i < e.num_args; ++i) level = Weaker(level, LevelOf(e.args[i]));
-    return level;
+    Uniform u = Uniform::kBlock;
+    for (int i = 0; i < e.num_args; ++i) u = Narrower(u, Of(e.args[i]));
+    return u;
   }
 
-  // thread / 32 n and thread >> n, n >= 5.
-  bool IsWarp(const Expr& e) const {
-    const Expr& by = kernel_.expr(e.args[1]);
-    if (kernel_.expr(e.args[0]).op != Op::kThread || by.op != Op::kConst) return false;
-    return e.op == Op::kDiv ? by.value != 0 && by.value % kWarpThreads == 0 : by.value >= 5 && by.value < 32;
+  void Assign(RegId reg, Uniform value) {
+    // Registers only ever get narrower, so the loops below end.
+    regs_[reg] = Narrower(regs_[reg], value);
   }
 
-  void Claim(const Stmt& stmt, Uniform claimed, Uniform actual, std::string_view what) {
-    if (checking_ && claimed > actual)
-      report_.Add(
-          Rule::kV3, stmt,
-          fmt::format("{} are claimed equal per {}, but equal per {} at most", what, NameOf(claimed), NameOf(actual)));
+  void Walk(const Block& block, Uniform control) {
+    for (const Stmt& stmt : block) {
+      if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
+        const Uniform actual = Of(branch->condition);
+        Claim(stmt, branch->uniform, actual);
+        const Uniform inside = Narrower(control, branch->uniform);
+        Walk(branch->then_body, Narrower(inside, actual));
+        Walk(branch->else_body, Narrower(inside, actual));
+      } else if (const auto* loop = std::get_if<ForStmt>(&stmt.node)) {
+        WalkLoop(stmt, *loop, control);
+      } else {
+        Check(stmt, control);
+        if (const RegId dst = Written(stmt); dst != kNoReg) Assign(dst, Narrower(control, Result(stmt)));
+      }
+    }
   }
 
-  void CheckPlace(const Stmt& stmt, Uniform control) {
-    if (!checking_) return;
-    const auto is = [&]<typename... S>() { return (std::holds_alternative<S>(stmt.node) || ...); };
-    const bool block = is.operator()<BarrierStmt, AsyncWaitStmt>();
-    const bool warp = is.operator()<WarpSyncStmt, ShuffleXorStmt, ShuffleIndexStmt, MmaStmt>();
-    if (block && control != Uniform::kBlock)
-      report_.Add(Rule::kV3, stmt, "stands where not all threads of the block pass");
-    if (warp && control == Uniform::kThread)
-      report_.Add(Rule::kV3, stmt, "stands where not all threads of the warp pass");
+  void WalkLoop(const Stmt& stmt, const ForStmt& loop, Uniform control) {
+    // The body may read at its begin what it sets at its end: until nothing changes, without reports.
+    const bool report = std::exchange(report_, false);
+    Uniform actual = Uniform::kBlock;
+    for (std::vector<Uniform> before; before != regs_;) {
+      before = regs_;
+      actual = Narrower(Of(loop.begin), Of(loop.end));
+      const Uniform inside = Narrower(Narrower(control, loop.uniform), actual);
+      Assign(loop.var, inside);
+      Walk(loop.body, inside);
+    }
+    report_ = report;
+    if (!report) return;
+    Claim(stmt, loop.uniform, actual);
+    Walk(loop.body, Narrower(Narrower(control, loop.uniform), actual));
   }
 
-  const Kernel& kernel_;
-  Report& report_;
-  const std::vector<uint32_t> writes_;
-  std::vector<Uniform> level_;
-  bool changed_ = false, checking_ = false;
+  Uniform Result(const Stmt& stmt) const {
+    if (const auto* set = std::get_if<SetStmt>(&stmt.node)) return Of(set->value);
+    // One lane's value for the whole warp; of warps, nothing is known.
+    if (const auto* shuffle = std::get_if<ShuffleIndexStmt>(&stmt.node))
+      return Narrower(Of(shuffle->source), k_.warps == 1 ? Uniform::kBlock : Uniform::kWarp);
+    return Uniform::kThread;
+  }
+
+  void Claim(const Stmt& stmt, Uniform claimed, Uniform actual) {
+    if (claimed > actual)
+      Report(stmt, fmt::format("said to be uniform per {}, but known only per {}", NameOf(claimed), NameOf(actual)));
+  }
+  void Check(const Stmt& stmt, Uniform control) {
+    const bool block =
+        std::holds_alternative<BarrierStmt>(stmt.node) || std::holds_alternative<AsyncWaitStmt>(stmt.node);
+    const bool warp = std::holds_alternative<WarpSyncStmt>(stmt.node) ||
+                      std::holds_alternative<ShuffleXorStmt>(stmt.node) ||
+                      std::holds_alternative<ShuffleIndexStmt>(stmt.node) || std::holds_alternative<MmaStmt>(stmt.node);
+    if (block && control != Uniform::kBlock) Report(stmt, "not all threads of the block arrive");
+    if (warp && control == Uniform::kThread) Report(stmt, "not all threads of the warp arrive");
+  }
+  void Report(const Stmt& stmt, std::string message) {
+    if (report_) out_.push_back({Rule::kUniform, Describe(k_, stmt), std::move(message)});
+  }
+
+  const Kernel& k_;
+  Violations& out_;
+  std::vector<Uniform> regs_;
+  bool report_ = false;
 };
 
 }  // namespace
 
-void CheckUniform(const Kernel& kernel, Report& report) { Levels(kernel, report).Run(); }
+void CheckUniform(const Kernel& kernel, Violations& out) { Checker(kernel, out).Run(); }
 
 }  // namespace quern::kernels::ir::verify
