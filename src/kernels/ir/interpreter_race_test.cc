@@ -278,6 +278,20 @@ TEST(InterpreterRace, ReadersOfSeveralWarps) {
       "thread 63: race: byte 0 was read by several threads with no barrier between", "store to s");
 }
 
+// Readers of one warp, and a writer of another that has passed a WarpSync of its own.
+TEST(InterpreterRace, WarpSyncOfTheWriterDoesNotOrderReaders) {
+  ExpectCaught(
+      {.warps = 2},
+      [](CaseBuilder& io, bool broken) {
+        const uint32_t s = io.b.AddShared("s", 16);
+        io.b.If(io.b.Warp() == 0, Uniform::kWarp, [&] { io.b.LoadShared("x", kU32, s, io.b.U32(0)); });
+        if (!broken) io.b.Barrier();
+        io.b.If(io.b.Warp() == 1, Uniform::kWarp, [&] { io.b.WarpSync(); });
+        io.b.StoreShared(s, io.b.U32(0), io.b.U32(2), io.b.Thread() == 63);
+      },
+      "thread 63: race: byte 0 was read by several threads with no barrier between", "store to s");
+}
+
 TEST(InterpreterRace, ShufflesOrderNoMemory) {
   ExpectCaught(
       {},
