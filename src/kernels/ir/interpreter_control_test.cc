@@ -171,7 +171,7 @@ class InterpreterLaunch : public testing::Test {
     EXPECT_EQ(status.error().message, message);
   }
   Kernel kernel_;
-  std::vector<uint32_t> words_ = std::vector<uint32_t>(64, kUntouched);
+  std::vector<uint32_t> words_ = std::vector<uint32_t>(80, kUntouched);
 };
 
 TEST_F(InterpreterLaunch, WithinItsContract) {
@@ -184,6 +184,12 @@ TEST_F(InterpreterLaunch, ParameterOutOfRange) {
     ExpectRefused(Run(n, 256),
                   "kernel test.launch: n is " + std::to_string(n) + "; it must be within 4 and 64 and a multiple of 4");
   }
+}
+
+TEST_F(InterpreterLaunch, ParameterJustOutsideOfItsRange) {
+  kernel_.params[0].multiple_of = 1;
+  for (const uint32_t n : {4u, 64u}) EXPECT_TRUE(Run(n, 320).has_value());
+  for (const uint32_t n : {3u, 65u}) EXPECT_FALSE(Run(n, 320).has_value()) << n;
 }
 
 TEST_F(InterpreterLaunch, BufferTooSmallOrMisaligned) {

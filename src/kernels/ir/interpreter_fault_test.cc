@@ -96,6 +96,55 @@ TEST(InterpreterFault, TwoThreadsWriteOneByte) {
       "tile 1, thread 0: byte 124 is written by two threads", "store to out");
 }
 
+// ---- Shared memory; its races have their own tests.
+
+TEST(InterpreterFault, SharedBoundsAndAlignment) {
+  ExpectCaught(
+      {},
+      [](CaseBuilder& io, bool broken) {
+        const uint32_t s = io.b.AddShared("s", 128);
+        io.b.AddShared("neighbour", 128);  // must not be reached through s
+        io.b.StoreShared(s, io.b.Lane() * 4 + (broken ? 4 : 0), io.b.U32(1));
+      },
+      "thread 31: out of bounds: 4 bytes at 128 of 128", "store to s");
+  ExpectCaught(
+      {},
+      [](CaseBuilder& io, bool broken) {
+        io.b.LoadShared("x", kU32, io.b.AddShared("s", 128), io.b.Lane() * 4 + (broken ? 4 : 0));
+      },
+      "thread 31: out of bounds: 4 bytes at 128 of 128", "load of s to x");
+  ExpectCaught(
+      {},
+      [](CaseBuilder& io, bool broken) {
+        io.b.StoreShared(io.b.AddShared("s", 128), io.b.U32(broken ? 6 : 4), io.b.U32(1), io.b.Lane() == 0);
+      },
+      "offset 6 is no multiple of 4", "store to s");
+  ExpectCaught(
+      {},
+      [](CaseBuilder& io, bool broken) {
+        io.b.LoadShared("x", kU32x2, io.b.AddShared("s", 128), io.b.U32(broken ? 4 : 8));
+      },
+      "offset 4 is no multiple of 8", "load of s to x");
+  for (const bool at_source : {false, true}) {
+    ExpectCaught(
+        {},
+        [&](CaseBuilder& io, bool broken) {
+          const uint32_t wrong = broken ? 8 : 0, s = io.b.AddShared("s", 1024);
+          io.b.AsyncCopy(s, io.b.Lane() * 16 + (at_source ? 0 : wrong), io.in, io.b.U64(at_source ? wrong : 0));
+          io.b.AsyncCommit();
+        },
+        "offset 8 is no multiple of 16", "asynchronous copy to s");
+    ExpectCaught(
+        {},
+        [&](CaseBuilder& io, bool broken) {
+          const uint32_t far = broken ? 4096 : 0, s = io.b.AddShared("s", 512);
+          io.b.AsyncCopy(s, io.b.Lane() * 16 + (at_source ? 0 : far), io.in, io.b.U64(at_source ? far : 0));
+          io.b.AsyncCommit();
+        },
+        "out of bounds: 16 bytes at 4096", "asynchronous copy to s");
+  }
+}
+
 // ---- Values.
 
 TEST(InterpreterFault, RegisterThatNobodySet) {

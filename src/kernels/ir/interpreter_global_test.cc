@@ -103,6 +103,16 @@ TEST(InterpreterGlobal, TwoWritersWhateverTheBarriers) {
       "thread 0: byte 4 is written by two threads: before by thread 1 of tile 0", "store to both");
 }
 
+// A thread of one number is another thread in another tile.
+TEST(InterpreterGlobal, SameThreadOfTwoTilesWritesTwice) {
+  ExpectCaught(
+      {.tiles = 2},
+      [](CaseBuilder& io, bool broken) {
+        io.b.Store(io.out, io.Word(io.b.Lane() + io.b.Tile() * (broken ? 0 : 32)), io.b.U32(1));
+      },
+      "tile 1, thread 0: byte 0 is written by two threads: before by thread 0 of tile 0", "store to out");
+}
+
 // Whatever the order of the tiles, and whatever barriers they pass.
 TEST(InterpreterGlobal, TilesThatDependOnEachOther) {
   for (uint64_t seed = 0; seed < 6; ++seed) {

@@ -13,53 +13,6 @@ namespace {
 // The bytes of a warp's or a block's words.
 Value Own(CaseBuilder& io) { return io.b.Thread() * 4; }
 
-TEST(InterpreterRace, BoundsAndAlignment) {
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        const uint32_t s = io.b.AddShared("s", 128);
-        io.b.AddShared("neighbour", 128);  // must not be reached through s
-        io.b.StoreShared(s, Own(io) + (broken ? 4 : 0), io.b.U32(1));
-      },
-      "thread 31: out of bounds: 4 bytes at 128 of 128", "store to s");
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        io.b.LoadShared("x", kU32, io.b.AddShared("s", 128), Own(io) + (broken ? 4 : 0));
-      },
-      "thread 31: out of bounds: 4 bytes at 128 of 128", "load of s to x");
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        io.b.StoreShared(io.b.AddShared("s", 128), io.b.U32(broken ? 6 : 4), io.b.U32(1), io.b.Lane() == 0);
-      },
-      "offset 6 is no multiple of 4", "store to s");
-  ExpectCaught(
-      {},
-      [](CaseBuilder& io, bool broken) {
-        io.b.LoadShared("x", kU32x2, io.b.AddShared("s", 128), io.b.U32(broken ? 4 : 8));
-      },
-      "offset 4 is no multiple of 8", "load of s to x");
-  for (const bool at_source : {false, true}) {
-    ExpectCaught(
-        {},
-        [&](CaseBuilder& io, bool broken) {
-          const uint32_t wrong = broken ? 8 : 0, s = io.b.AddShared("s", 1024);
-          io.b.AsyncCopy(s, io.b.Lane() * 16 + (at_source ? 0 : wrong), io.in, io.b.U64(at_source ? wrong : 0));
-          io.b.AsyncCommit();
-        },
-        "offset 8 is no multiple of 16", "asynchronous copy to s");
-    ExpectCaught(
-        {},
-        [&](CaseBuilder& io, bool broken) {
-          const uint32_t far = broken ? 4096 : 0, s = io.b.AddShared("s", 512);
-          io.b.AsyncCopy(s, io.b.Lane() * 16 + (at_source ? 0 : far), io.in, io.b.U64(at_source ? far : 0));
-          io.b.AsyncCommit();
-        },
-        "out of bounds: 16 bytes at 4096", "asynchronous copy to s");
-  }
-}
-
 TEST(InterpreterRace, ReadBeforeWritten) {
   ExpectCaught(
       {},
@@ -273,6 +226,20 @@ TEST(InterpreterRace, ReadersOfSeveralWarps) {
           io.b.WarpSync();
         else
           io.b.Barrier();
+        io.b.StoreShared(s, io.b.U32(0), io.b.U32(2), io.b.Thread() == 63);
+      },
+      "thread 63: race: byte 0 was read by several threads with no barrier between", "store to s");
+}
+
+// Readers of one warp, and a writer of another that has passed a WarpSync of its own.
+TEST(InterpreterRace, WarpSyncOfTheWriterDoesNotOrderReaders) {
+  ExpectCaught(
+      {.warps = 2},
+      [](CaseBuilder& io, bool broken) {
+        const uint32_t s = io.b.AddShared("s", 16);
+        io.b.If(io.b.Warp() == 0, Uniform::kWarp, [&] { io.b.LoadShared("x", kU32, s, io.b.U32(0)); });
+        if (!broken) io.b.Barrier();
+        io.b.If(io.b.Warp() == 1, Uniform::kWarp, [&] { io.b.WarpSync(); });
         io.b.StoreShared(s, io.b.U32(0), io.b.U32(2), io.b.Thread() == 63);
       },
       "thread 63: race: byte 0 was read by several threads with no barrier between", "store to s");
