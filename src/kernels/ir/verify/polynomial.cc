@@ -7,6 +7,8 @@ namespace quern::kernels::ir::verify {
 namespace {
 
 constexpr size_t kMaxTerms = 400;  // beyond it nothing sensible comes out
+// Far beyond any size of memory, and far enough below 2^127 that sums of a few coefficients need no check.
+constexpr Int kMaxCoefficient = Int{1} << 120;
 
 Int Gcd(Int a, Int b) {
   a = a < 0 ? -a : a;
@@ -47,6 +49,10 @@ void Poly::Add(const Monomial& m, Int coefficient) {
   if (coefficient == 0) return;
   const auto [it, added] = terms_.try_emplace(m, coefficient);
   if (!added && __builtin_add_overflow(it->second, coefficient, &it->second)) valid_ = false;
+  if (it->second > kMaxCoefficient || it->second < -kMaxCoefficient) {
+    valid_ = false;
+    it->second = 0;
+  }
   if (it->second == 0) terms_.erase(it);
   if (terms_.size() > kMaxTerms) valid_ = false;
 }
@@ -93,7 +99,7 @@ Int Poly::Content(bool with_constant) const {
 Poly Poly::DividedBy(Int n) const {
   Poly out;
   out.valid_ = valid_;
-  for (const auto& [m, c] : terms_) out.Add(m, c >= 0 ? c / n : -((-c + n - 1) / n));
+  for (const auto& [m, c] : terms_) out.Add(m, c / n - (c % n != 0 && (c < 0) != (n < 0) ? 1 : 0));
   return out;
 }
 
